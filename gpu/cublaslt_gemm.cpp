@@ -99,7 +99,6 @@ Result<GemmPlan*> CublasLtGemm::planFor(const GemmKey& key)
 
 Status CublasLtGemm::multiply(GemmPlan& plan, const Product& product, cudaStream_t stream)
 {
-    const float one = 1.0F;
     const float beta = product.accumulate ? 1.0F : 0.0F;
     if (plan.addsBias)
         MR_TRY(setAddress(plan, CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias.data));
@@ -111,9 +110,9 @@ Status CublasLtGemm::multiply(GemmPlan& plan, const Product& product, cudaStream
         MR_TRY(takeWorkspace(stream));
     countCommand();
     MR_TRY(toStatus(
-        cublasLtMatmul(m_library, &plan.product, &one, product.b.data, &plan.left, product.a.data,
-            &plan.right, &beta, product.out.data, &plan.out, product.out.data, &plan.out,
-            &plan.algorithm, m_workspace, m_workspaceBytes, stream),
+        cublasLtMatmul(m_library, &plan.product, &product.factor, product.b.data, &plan.left,
+            product.a.data, &plan.right, &beta, product.out.data, &plan.out, product.out.data,
+            &plan.out, &plan.algorithm, m_workspace, m_workspaceBytes, stream),
         "cublasLtMatmul"));
     if (plan.workspaceBytes == 0)
         return {};

@@ -11,6 +11,14 @@ namespace mr::gpu {
 
 namespace {
 
+TensorView viewOf(const ColumnWindow& window) noexcept
+{
+    TensorView view = window.matrix;
+    view.data += static_cast<std::size_t>(window.first) * sizeOf(view.dtype);
+    view.dims[1] = window.count;
+    return view;
+}
+
 class CudaOps final : public Ops
 {
 public:
@@ -85,6 +93,24 @@ public:
         if (args.gradBias.data == nullptr)
             return {};
         return noted(launchBiasGradient({args.gradOut, args.gradBias, args.accumulate}, handle));
+    }
+
+    Status windowProduct(const WindowProductArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkWindowProduct(args));
+        const TraceRange range("windowProduct");
+        return noted(m_gemm.run({.a = viewOf(args.a),
+                                    .b = viewOf(args.b),
+                                    .out = viewOf(args.out),
+                                    .bias = {},
+                                    .transposeA = args.transposeA,
+                                    .transposeB = args.transposeB,
+                                    .accumulate = args.accumulate,
+                                    .factor = args.scale,
+                                    .rowOfA = args.a.matrix.dims[1],
+                                    .rowOfB = args.b.matrix.dims[1],
+                                    .rowOfOut = args.out.matrix.dims[1]},
+            streamHandle(stream)));
     }
 
     Status biasGradient(const BiasGradientArgs& args, Stream& stream) override

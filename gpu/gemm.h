@@ -16,10 +16,11 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace mr::gpu {
 
-// out (m, n) (+)= op(a) op(b) + bias, all row-major and dense; op transposes where asked.
+// out (m, n) (+)= factor op(a) op(b) + bias, all row-major; op transposes where asked.
 struct Product {
     TensorView a;    // (m, k), or (k, m) if transposeA; A, or E4M3 or E5M2
     TensorView b;    // (k, n), or (n, k) if transposeB; A, or E4M3
@@ -27,9 +28,14 @@ struct Product {
     TensorView bias; // (n), A; data null: none; not with accumulate; of FP8 operands BF16
     bool transposeA = false;
     bool transposeB = false;
-    bool accumulate = false;       // F32 out: one F32 addition per element, after the whole product
+    bool accumulate = false;       // one F32 addition per element, after the whole product
     const float* scaleA = nullptr; // of FP8 operands, on the device: factors of the product
     const float* scaleB = nullptr;
+    float factor = 1.0F;
+    // From a row to the next, in elements; 0: the matrix is dense.
+    std::int64_t rowOfA = 0;
+    std::int64_t rowOfB = 0;
+    std::int64_t rowOfOut = 0;
 };
 
 class Gemm

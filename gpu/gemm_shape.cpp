@@ -72,22 +72,22 @@ Status describe(GemmPlan& plan, const GemmKey& key)
         set(plan.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, std::uintptr_t{key.alignment}));
 }
 
-// A row-major (rows, cols) is a column-major (cols, rows) with leading dimension cols.
-cublasStatus_t layOut(
-    cublasLtMatrixLayoutOpaque_t& layout, DType type, std::int64_t rows, std::int64_t cols)
+// A row-major (rows, cols) is a column-major (cols, rows), whose leading dimension is `row`.
+cublasStatus_t layOut(cublasLtMatrixLayoutOpaque_t& layout, DType type, std::int64_t rows,
+    std::int64_t cols, std::int64_t row)
 {
     return cublasLtMatrixLayoutInit(&layout, typeOf(type), static_cast<std::uint64_t>(cols),
-        static_cast<std::uint64_t>(rows), cols);
+        static_cast<std::uint64_t>(rows), row);
 }
 
 Status layOutAll(GemmPlan& plan, const GemmKey& key)
 {
     const auto call = [](cublasStatus_t code) { return toStatus(code, "cublasLtMatrixLayout"); };
-    MR_TRY(call(layOut(
-        plan.right, key.in, key.transposeA ? key.k : key.m, key.transposeA ? key.m : key.k)));
-    MR_TRY(call(layOut(
-        plan.left, key.inB, key.transposeB ? key.n : key.k, key.transposeB ? key.k : key.n)));
-    return call(layOut(plan.out, key.out, key.m, key.n));
+    MR_TRY(call(layOut(plan.right, key.in, key.transposeA ? key.k : key.m,
+        key.transposeA ? key.m : key.k, key.rowOfA)));
+    MR_TRY(call(layOut(plan.left, key.inB, key.transposeB ? key.n : key.k,
+        key.transposeB ? key.k : key.n, key.rowOfB)));
+    return call(layOut(plan.out, key.out, key.m, key.n, key.rowOfOut));
 }
 
 // NONE is zero and always allowed. COMPUTE_TYPE adds the parts of k in F32 in a pass of its own; a
@@ -119,7 +119,7 @@ std::size_t GemmKeyHash::operator()(const GemmKey& key) const noexcept
         (std::uint64_t{key.alignment} << 8) | (static_cast<std::uint64_t>(key.in) << 16) |
         (static_cast<std::uint64_t>(key.out) << 24) | (static_cast<std::uint64_t>(key.inB) << 32) |
         (key.transposeA ? 1U : 0U) | (key.transposeB ? 2U : 0U) | (key.bias ? 4U : 0U);
-    for (const std::int64_t length : {key.m, key.n, key.k}) {
+    for (const std::int64_t length : {key.m, key.n, key.k, key.rowOfA, key.rowOfB, key.rowOfOut}) {
         hash = (hash ^ static_cast<std::uint64_t>(length)) * 0x9e3779b97f4a7c15U; // 2^64 / phi
         hash ^= hash >> 29;
     }
@@ -135,6 +135,9 @@ GemmKey keyOf(const Product& product) noexcept
     key.in = product.a.dtype;
     key.inB = product.b.dtype;
     key.out = product.out.dtype;
+    key.rowOfA = product.rowOfA > 0 ? product.rowOfA : product.a.dims[1];
+    key.rowOfB = product.rowOfB > 0 ? product.rowOfB : product.b.dims[1];
+    key.rowOfOut = product.rowOfOut > 0 ? product.rowOfOut : product.out.dims[1];
     key.transposeA = product.transposeA;
     key.transposeB = product.transposeB;
     key.bias = product.bias.data != nullptr && product.bias.dtype == product.out.dtype;

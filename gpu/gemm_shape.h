@@ -21,6 +21,9 @@ struct GemmKey {
     DType in = DType::BF16;  // of a
     DType inB = DType::BF16; // of b: another than in only of FP8 operands
     DType out = DType::BF16;
+    std::int64_t rowOfA = 0; // from a row to the next
+    std::int64_t rowOfB = 0;
+    std::int64_t rowOfOut = 0;
     bool transposeA = false;
     bool transposeB = false;
     bool bias = false;            // of the result's type, which the library may add

@@ -129,7 +129,8 @@ Status checkRmsNormBackward(const RmsNormBackwardArgs& a)
         .tensor("gradX", a.gradX, type, {rows, cols})
         .apart("gradX", a.gradX, "gradOut", a.gradOut)
         .apart("gradX", a.gradX, "x", a.x)
-        .tensor("gradWeight", a.gradWeight, gradientType(a.gradWeight, type, a.accumulate), {cols})
+        .optional(
+            "gradWeight", a.gradWeight, gradientType(a.gradWeight, type, a.accumulate), {cols})
         .tensor("partial", a.partial, DType::F32, {blocks, cols})
         .status();
 }
@@ -167,6 +168,29 @@ Status checkLinearBackwardWeight(const LinearBackwardWeightArgs& a)
             gradientType(a.gradWeight, a.gradOut.dtype, a.accumulate), {out, in})
         .optional("gradBias", a.gradBias, a.gradWeight.dtype, {out})
         .optional("product", a.product, DType::F32, {out, in})
+        .status();
+}
+
+Status checkWindowProduct(const WindowProductArgs& a)
+{
+    const auto isInside = [](const ColumnWindow& w) {
+        return w.first >= 0 && w.count >= 0 && w.first + w.count <= w.matrix.dims[1];
+    };
+    const std::int64_t depth = a.transposeA ? a.a.matrix.dims[0] : a.a.count;
+    const std::int64_t rows = a.transposeA ? a.a.count : a.a.matrix.dims[0];
+    const std::int64_t cols = a.transposeB ? a.b.matrix.dims[0] : a.b.count;
+    const DType type = a.a.matrix.dtype;
+    const DType outType = a.out.matrix.dtype == DType::F32 ? DType::F32 : type;
+    return Checker("windowProduct")
+        .leads("a", a.a.matrix, 2)
+        .holds(a.b.matrix.rank == 2 && a.out.matrix.rank == 2, "want matrices")
+        .tensor(
+            "b", a.b.matrix, type, {a.transposeB ? a.b.matrix.dims[0] : depth, a.b.matrix.dims[1]})
+        .tensor("out", a.out.matrix, outType, {rows, a.out.matrix.dims[1]})
+        .holds(isInside(a.a) && isInside(a.b) && isInside(a.out), "want windows inside matrices")
+        .holds(depth > 0, "want a sum of one number or more")
+        .holds(!a.transposeB || a.b.count == depth, "want as many columns of b as a has depth")
+        .holds(a.out.count == cols, "want as many columns of out as the product has")
         .status();
 }
 
@@ -269,10 +293,10 @@ Status checkHeadNormRopeBackward(const HeadNormRopeBackwardArgs& a)
     const std::int64_t partials = headNormPartials(a.gradQkv.dims[0], a.heads, a.kvHeads);
     const DType type = a.gradQkv.dtype;
     return check
-        .tensor("gradQueryWeight", a.gradQueryWeight,
+        .optional("gradQueryWeight", a.gradQueryWeight,
             gradientType(a.gradQueryWeight, type, a.accumulate), {a.headDim})
-        .tensor("gradKeyWeight", a.gradKeyWeight, gradientType(a.gradKeyWeight, type, a.accumulate),
-            {a.headDim})
+        .optional("gradKeyWeight", a.gradKeyWeight,
+            gradientType(a.gradKeyWeight, type, a.accumulate), {a.headDim})
         .tensor("partial", a.partial, DType::F32, {partials, a.headDim})
         .status();
 }

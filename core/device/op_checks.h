@@ -25,6 +25,7 @@ Status checkRmsNormBackward(const RmsNormBackwardArgs& args);
 Status checkLinear(const LinearArgs& args);
 Status checkLinearBackwardInput(const LinearBackwardInputArgs& args);
 Status checkLinearBackwardWeight(const LinearBackwardWeightArgs& args);
+Status checkWindowProduct(const WindowProductArgs& a);
 Status checkBiasGradient(const BiasGradientArgs& args);
 Status checkQuantize(const QuantizeArgs& args);
 Status checkCodeProduct(const CodeProductArgs& args);

@@ -81,7 +81,7 @@ struct RmsNormBackwardArgs {
     TensorView rstd;         // (T), F32
     TensorView gradResidual; // (T, H), A; data null: 0; may be gradX
     TensorView gradX;        // (T, H), A; not gradOut, not x
-    TensorView gradWeight;   // (H), G
+    TensorView gradWeight;   // (H), G; data null: not wanted
     TensorView partial;      // (ceil(T / kNormRowBlock), H), F32, scratch
     bool accumulate = false; // into gradWeight
     NormGain gain = NormGain::Weight;
@@ -115,6 +115,30 @@ struct LinearBackwardWeightArgs {
     TensorView gradBias;   // (out), the type of gradWeight; data null: none
     TensorView product;    // (out, in), F32, scratch; only with accumulate; data null: the sum
                            // is formed by the product itself
+    bool accumulate = false;
+};
+
+// Some columns of a matrix, with others beside them.
+struct ColumnWindow {
+    TensorView matrix; // (rows, all columns)
+    std::int64_t first = 0;
+    std::int64_t count = 0;
+};
+
+constexpr ColumnWindow allColumns(const TensorView& matrix) noexcept
+{
+    return {matrix, 0, matrix.dims[1]};
+}
+
+// out (+)= scale op(a) op(b): every product of a low-rank adapter, whose modules lie side by side.
+// The sum is in F32 and is scaled; with `accumulate` the old value is added, in F32. One rounding.
+struct WindowProductArgs {
+    ColumnWindow a;   // (m, k), A; (k, m) if transposeA
+    ColumnWindow b;   // (k, n), A; (n, k) if transposeB
+    ColumnWindow out; // (m, n), A or F32; overlaps neither
+    bool transposeA = false;
+    bool transposeB = false;
+    float scale = 1.0F;
     bool accumulate = false;
 };
 
@@ -197,8 +221,8 @@ struct HeadNormRopeBackwardArgs {
     TensorView gradQkv; // (T, Q), A; in place, columns of v stay
     HeadNorm queries;   // as headNormRope left them
     HeadNorm keys;
-    TensorView gradQueryWeight; // (headDim), G
-    TensorView gradKeyWeight;   // (headDim), G
+    TensorView gradQueryWeight; // (headDim), G; data null: not wanted
+    TensorView gradKeyWeight;   // (headDim), G; likewise
     TensorView partial;         // (headNormPartials(T, heads, kvHeads), headDim), F32, scratch
     TensorView positions;
     TensorView cosTable;
@@ -471,6 +495,7 @@ public:
     virtual Status linear(const LinearArgs& args, Stream& stream) = 0;
     virtual Status linearBackwardInput(const LinearBackwardInputArgs& args, Stream& stream) = 0;
     virtual Status linearBackwardWeight(const LinearBackwardWeightArgs& args, Stream& stream) = 0;
+    virtual Status windowProduct(const WindowProductArgs& args, Stream& stream) = 0;
     virtual Status biasGradient(const BiasGradientArgs& args, Stream& stream) = 0;
     virtual Status quantize(const QuantizeArgs& args, Stream& stream) = 0;
     virtual Status codeProduct(const CodeProductArgs& args, Stream& stream) = 0;

@@ -49,6 +49,26 @@ HeadNorm keyNorm(const BlockTensors& w, const BlockActivations& kept)
     return {kept.keys, kept.keyRstd, w.keyNorm};
 }
 
+// y = x weight^T + bias, and what the adapter adds.
+Status project(const LayerContext& c, const BlockScratch& scratch, ProductAdapter BlockAdapter::*of,
+    const LinearArgs& args)
+{
+    MR_TRY(multiply(c, scratch.fp8, args));
+    return c.adapter ? addAdapter(c, c.adapter->*of, scratch.adapter, args.x, args.out) : Status();
+}
+
+// The gradients of project().
+Status projectBack(const LayerContext& c, const BlockScratch& scratch,
+    ProductAdapter BlockAdapter::*of, const BlockBackward& backward,
+    const LinearBackwardWeightArgs& weight, const LinearBackwardInputArgs& input)
+{
+    MR_TRY(multiplyBack(c, scratch.fp8, weight, input));
+    if (!c.adapter)
+        return {};
+    return backwardAdapter(c, c.adapter->*of, scratch.adapter,
+        {backward.adapter.*of, weight.gradOut, weight.x, input.gradX, weight.accumulate});
+}
+
 // kept.qkv: from the projection to what attention reads.
 Status placeHeads(const LayerContext& c, const BlockTensors& w, const BlockActivations& kept)
 {
@@ -114,7 +134,7 @@ Status forwardAttention(const LayerContext& c, const BlockTensors& w, const Laye
     Stream& stream = *c.stream;
     const ModelConfig& config = *c.config;
     MR_TRY(ops.rmsNorm(inputNorm(config, input, w.attnNorm, kept.normed1, kept.rstd1), stream));
-    MR_TRY(multiply(c, scratch.fp8, {kept.normed1, w.qkv, w.qkvBias, kept.qkv}));
+    MR_TRY(project(c, scratch, &BlockAdapter::qkv, {kept.normed1, w.qkv, w.qkvBias, kept.qkv}));
     MR_TRY(placeHeads(c, w, kept));
     MR_TRY(ops.attention({kept.visibleQkv, c.batch.visibleFrom, kept.attention, kept.lse,
                              static_cast<int>(config.heads), static_cast<int>(config.kvHeads),
@@ -122,7 +142,8 @@ Status forwardAttention(const LayerContext& c, const BlockTensors& w, const Laye
                              attentionCap(config), c.batch.mostKeys},
         stream));
     const TensorView& branch = config.branchNorms ? kept.attnBranch : scratch.branch;
-    MR_TRY(multiply(c, scratch.fp8, {kept.attention, w.attnOut, w.attnOutBias, branch}));
+    MR_TRY(project(
+        c, scratch, &BlockAdapter::attnOut, {kept.attention, w.attnOut, w.attnOutBias, branch}));
     if (!config.branchNorms)
         return {};
     return normBranch(c, {kept.attnBranch, w.attnBranchNorm, kept.attnBranchRstd, {}}, scratch);
@@ -137,7 +158,8 @@ Status forwardMlp(const LayerContext& c, const BlockTensors& w, const TensorView
     MR_TRY(ops.rmsNorm({scratch.branch, x, w.mlpNorm, kept.mid, kept.normed2, kept.rstd2,
                            epsOf(*c.config), gainOf(*c.config)},
         stream));
-    MR_TRY(multiply(c, scratch.fp8, {kept.normed2, w.gateUp, w.gateUpBias, kept.gateUp}));
+    MR_TRY(project(
+        c, scratch, &BlockAdapter::gateUp, {kept.normed2, w.gateUp, w.gateUpBias, kept.gateUp}));
     return ops.swiglu({kept.gateUp, kept.activated, activationOf(*c.config)}, stream);
 }
 
@@ -151,12 +173,12 @@ Status backwardMlp(const LayerContext& c, const BlockTensors& w, const BlockActi
     TensorView branch;
     MR_TRY(branchGradient(c, {kept.mlpBranch, w.mlpBranchNorm, kept.mlpBranchRstd, g.mlpBranchNorm},
         scratch, backward, branch));
-    MR_TRY(multiplyBack(c, scratch.fp8,
+    MR_TRY(projectBack(c, scratch, &BlockAdapter::down, backward,
         {branch, kept.activated, g.down, g.downBias, c.productFor(g.down), backward.accumulate},
         {branch, w.down, scratch.gradActivated}));
     MR_TRY(ops.swigluBackward(
         {kept.gateUp, scratch.gradActivated, kept.gateUp, activationOf(*c.config)}, stream));
-    MR_TRY(multiplyBack(c, scratch.fp8,
+    MR_TRY(projectBack(c, scratch, &BlockAdapter::gateUp, backward,
         {kept.gateUp, kept.normed2, g.gateUp, g.gateUpBias, c.productFor(g.gateUp),
             backward.accumulate},
         {kept.gateUp, w.gateUp, scratch.gradNormed}));
@@ -177,7 +199,7 @@ Status backwardAttention(const LayerContext& c, const BlockTensors& w, const Blo
     MR_TRY(branchGradient(c,
         {kept.attnBranch, w.attnBranchNorm, kept.attnBranchRstd, g.attnBranchNorm}, scratch,
         backward, branch));
-    MR_TRY(multiplyBack(c, scratch.fp8,
+    MR_TRY(projectBack(c, scratch, &BlockAdapter::attnOut, backward,
         {branch, kept.attention, g.attnOut, g.attnOutBias, c.productFor(g.attnOut),
             backward.accumulate},
         {branch, w.attnOut, scratch.gradAttention}));
@@ -188,7 +210,7 @@ Status backwardAttention(const LayerContext& c, const BlockTensors& w, const Blo
             attentionScale(config), attentionCap(config), floatsOf(kept.gateUp), c.batch.mostKeys},
         stream));
     MR_TRY(backwardHeads(c, w, kept, scratch, backward));
-    return multiplyBack(c, scratch.fp8,
+    return projectBack(c, scratch, &BlockAdapter::qkv, backward,
         {scratch.gradQkv, kept.normed1, g.qkv, g.qkvBias, c.productFor(g.qkv), backward.accumulate},
         {scratch.gradQkv, w.qkv, scratch.gradNormed});
 }
@@ -227,8 +249,8 @@ Status forwardToBranch(const LayerContext& context, const BlockTensors& weights,
     MR_TRY(forwardMlp(context, weights, input.x, kept, scratch));
     if (!context.config->branchNorms)
         return {};
-    MR_TRY(multiply(
-        context, scratch.fp8, {kept.activated, weights.down, weights.downBias, kept.mlpBranch}));
+    MR_TRY(project(context, scratch, &BlockAdapter::down,
+        {kept.activated, weights.down, weights.downBias, kept.mlpBranch}));
     return normBranch(
         context, {kept.mlpBranch, weights.mlpBranchNorm, kept.mlpBranchRstd, {}}, scratch);
 }
@@ -241,7 +263,7 @@ Status forwardBlock(const LayerContext& context, const BlockTensors& weights,
 {
     MR_TRY(forwardToBranch(context, weights, input, kept, scratch));
     if (!context.config->branchNorms)
-        MR_TRY(multiply(context, scratch.fp8,
+        MR_TRY(project(context, scratch, &BlockAdapter::down,
             {kept.activated, weights.down, weights.downBias, scratch.branch}));
     if (out.data == nullptr)
         return {};

@@ -22,6 +22,7 @@
 
 #include "core/device/ops.h"
 #include "core/model/added_apart.h"
+#include "core/model/block_adapter.h"
 #include "core/model/layout.h"
 
 #include <cstdint>
@@ -61,9 +62,10 @@ struct LayerContext {
     const ModelConfig* config = nullptr;
     BatchViews batch;
     ModelConstants constants;
-    std::int64_t firstQuery = 0;       // rows of keys before the first of x; 0 in training
-    const AddedApart* apart = nullptr; // null: every product adds to its sum itself
-    bool trains = false;               // products may be in FP8
+    std::int64_t firstQuery = 0;           // rows of keys before the first of x; 0 in training
+    const AddedApart* apart = nullptr;     // null: every product adds to its sum itself
+    bool trains = false;                   // products may be in FP8
+    const BlockAdapter* adapter = nullptr; // of the block; null: it has none
 
     TensorView productFor(const TensorView& gradWeight) const noexcept
     {
@@ -94,10 +96,12 @@ Status recomputeBlock(const LayerContext& context, const BlockTensors& weights, 
 Status remakeActivations(const LayerContext& context, const BlockTensors& weights,
     const TensorView& x, const BlockActivations& kept, const BlockScratch& scratch);
 
+// Of weights without data in `gradients` no gradient is made.
 struct BlockBackward {
     BlockTensors gradients;
     TensorView grad;         // (T, H): of the block's output on entry, of its input on exit
     bool accumulate = false; // add to `gradients`
+    BlockAdapter adapter;    // gradients of the context's
 };
 
 // The gradients of a block with input x. Overwrites kept.gateUp.
@@ -118,7 +122,7 @@ Status headLogits(const LayerContext& context, const HeadTensors& weights, const
     const HeadScratch& scratch);
 
 struct HeadBackward {
-    HeadTensors gradients;
+    HeadTensors gradients;   // of weights without data here no gradient is made
     TensorView losses;       // as in forwardHead
     std::int64_t micro = 0;  // its element
     TensorView product;      // (V, H), F32, scratch; null unless headProductBytes() asks for it

@@ -102,8 +102,10 @@ Status multiplyBack(const LayerContext& context, const CodeScratch& scratch,
 {
     Ops& ops = *context.ops;
     Stream& stream = *context.stream;
+    const bool isTrained = weight.gradWeight.data != nullptr;
     if (!isInFp8(context, scratch, weight.x, input.weight)) {
-        MR_TRY(ops.linearBackwardWeight(weight, stream));
+        if (isTrained)
+            MR_TRY(ops.linearBackwardWeight(weight, stream));
         return ops.linearBackwardInput(input, stream);
     }
     const std::int64_t tokens = weight.x.dims[0];
@@ -119,11 +121,14 @@ Status multiplyBack(const LayerContext& context, const CodeScratch& scratch,
     const TensorView scale = scaleOf(scratch, 1);
     if (weight.gradBias.data)
         MR_TRY(ops.biasGradient({weight.gradOut, weight.gradBias, weight.accumulate}, stream));
-    MR_TRY(ops.quantize({weight.gradOut, grad, gradTurned, gradScale, scratch.partial}, stream));
-    MR_TRY(ops.quantize({weight.x, {}, x, scale, scratch.partial}, stream));
-    MR_TRY(weightGradient(context,
-        {gradTurned, x, gradScale, scale, {}, weight.gradWeight, weight.accumulate},
-        weight.product));
+    const TensorView turned = isTrained ? gradTurned : TensorView{};
+    MR_TRY(ops.quantize({weight.gradOut, grad, turned, gradScale, scratch.partial}, stream));
+    if (isTrained) {
+        MR_TRY(ops.quantize({weight.x, {}, x, scale, scratch.partial}, stream));
+        MR_TRY(weightGradient(context,
+            {gradTurned, x, gradScale, scale, {}, weight.gradWeight, weight.accumulate},
+            weight.product));
+    }
     MR_TRY(ops.quantize({input.weight, {}, w, scale, scratch.partial}, stream));
     return ops.codeProduct({grad, w, gradScale, scale, {}, input.gradX, false}, stream);
 }

@@ -39,7 +39,7 @@ std::int64_t blockCodeBytes(const ModelConfig& config, std::int64_t tokens) noex
 Status multiply(const LayerContext& context, const CodeScratch& scratch, const LinearArgs& args);
 
 // The gradients of multiply(). `weight` and `input` have one gradOut. weight.product is as in
-// LinearBackwardWeightArgs.
+// LinearBackwardWeightArgs. Without data in weight.gradWeight its gradient is not wanted.
 Status multiplyBack(const LayerContext& context, const CodeScratch& scratch,
     const LinearBackwardWeightArgs& weight, const LinearBackwardInputArgs& input);
 

@@ -131,6 +131,17 @@ Status writeShards(const fs::path& folder, const ParamTable& table, MasterReader
     return replaceFile(folder / kSafetensorsIndex, index.dump(2) + "\n");
 }
 
+Status writeTensors(
+    const fs::path& file, const ParamTable& table, MasterReader& master, ExportType type)
+{
+    MasterPiece piece;
+    std::vector<SafetensorSource> sources;
+    const std::vector<std::vector<std::size_t>> whole = cutShards(table, type, UINT64_MAX);
+    for (const std::size_t i : whole.front())
+        sources.push_back(sourceOf(table.tensors[i], master, piece, type));
+    return writeSafetensors(file, sources);
+}
+
 std::string withDtype(std::string_view text, ExportType type)
 {
     const std::string value = type == ExportType::F32 ? "\"float32\"" : "\"bfloat16\"";

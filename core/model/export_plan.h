@@ -28,6 +28,10 @@ std::vector<std::vector<std::size_t>> cutShards(
 Status writeShards(const std::filesystem::path& folder, const ParamTable& table,
     MasterReader& master, ExportType type, std::uint64_t limitBytes);
 
+// All tensors of the table in one file.
+Status writeTensors(const std::filesystem::path& file, const ParamTable& table,
+    MasterReader& master, ExportType type);
+
 // `text` (a JSON object) with its dtype field following `type`; every other byte stays. Where
 // it has none, "torch_dtype", which old and new loaders read, is put first.
 std::string withDtype(std::string_view text, ExportType type);

@@ -61,8 +61,9 @@ Status headGradients(const LayerContext& c, const HeadTensors& w, const HeadScra
     const bool ownSum = backward.product.data != nullptr && backward.accumulateMatrix;
     const bool addToSum = rows.first > 0 || (backward.accumulateMatrix && !ownSum);
     const TensorView& sum = ownSum ? backward.product : backward.gradients.matrix;
-    MR_TRY(c.ops->linearBackwardWeight(
-        {rows.gradLogits, normed, sum, {}, c.productFor(sum), addToSum}, *c.stream));
+    if (sum.data)
+        MR_TRY(c.ops->linearBackwardWeight(
+            {rows.gradLogits, normed, sum, {}, c.productFor(sum), addToSum}, *c.stream));
     return c.ops->linearBackwardInput(
         {rows.gradLogits, w.matrix, s.gradNormed.rows(rows.first, rows.count)}, *c.stream);
 }

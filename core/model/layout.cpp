@@ -2,6 +2,7 @@
 
 #include "core/device/ops.h"
 #include "core/model/block_products.h"
+#include "core/model/frozen_model.h"
 #include "core/plan/plan.h"
 
 #include <algorithm>
@@ -86,6 +87,22 @@ double matrixFlops(const ParamGroup& group, std::int64_t tokens)
         if (slot.rank == 2 && slot.kind != SlotKind::Embedding)
             flops += 2.0 * static_cast<double>(slot.count()) * static_cast<double>(tokens);
     return flops;
+}
+
+// Flops of a group's passes. Backward takes as many as forward for the gradient of the input, and
+// once more for that of the weights, where they are trained. Backward of an adapter makes its first
+// product again.
+struct PassFlops {
+    double forward = 0.0;
+    double backward = 0.0;
+};
+
+PassFlops passFlops(const ParamTable& table, GroupId group, double ofModel, std::int64_t tokens)
+{
+    if (frozenElements(table, group) == 0)
+        return {ofModel, 2.0 * ofModel};
+    const double adapter = matrixFlops(table.groups[static_cast<std::size_t>(group.value)], tokens);
+    return {ofModel + adapter, ofModel + 2.5 * adapter};
 }
 
 // Keys a query of the block sees, on average over a sequence: half the sequence, or the window
@@ -216,6 +233,9 @@ std::size_t layoutScratch(
         out.fp8.scales = carver.vector(DType::F32, 2 * kCodeBlock);
         out.fp8.partial = carver.vector(DType::I32, kQuantizePartials);
     }
+    if (shape.adapterRanks > 0)
+        for (TensorView* view : {&out.adapter.hidden, &out.adapter.gradHidden})
+            *view = carver.matrix(shape.compute, tokens, shape.adapterRanks);
     return carver.bytes();
 }
 
@@ -347,16 +367,20 @@ ModelShape modelShape(const ModelConfig& config, const ParamTable& table, const 
     const auto last = table.groups.size() - 1;
     for (std::size_t g = 0; g < table.groups.size(); ++g) {
         const ParamGroup& group = table.groups[g];
-        double flops = matrixFlops(group, tokens);
+        const GroupId id{static_cast<std::int32_t>(g)};
+        double flops = matrixFlops(modelTable(table, id).groups[g], tokens);
         if (g == last && config.tiedEmbedding) // its matrix is in group 0
             flops += 2.0 * static_cast<double>(config.vocab * config.hidden * tokens);
         if (g != 0 && g != last) // scores and values
             flops += 4.0 * static_cast<double>(config.attentionColumns() * tokens) *
                      meanKeys(config, static_cast<std::int64_t>(g) - 1, shape.seqLen);
-        out.groups.push_back({group.name, group.elements, flops, 2.0 * flops, weightShapes(group)});
+        const PassFlops passes = passFlops(table, id, flops, tokens);
+        out.groups.push_back({group.name, group.elements, passes.forward, passes.backward,
+            weightShapes(group), frozenElements(table, id)});
     }
     out.tiedHead = config.tiedEmbedding;
-    out.secondAccumulatorElements = config.tiedEmbedding ? config.vocab * config.hidden : 0;
+    const bool trainsBoth = config.tiedEmbedding && out.groups.front().isTrained();
+    out.secondAccumulatorElements = trainsBoth ? config.vocab * config.hidden : 0;
     out.boundaryBytes = matrixView(nullptr, shape.compute, tokens, config.hidden).bytes();
     BlockActivations activations;
     BlockScratch scratch;
@@ -369,7 +393,8 @@ ModelShape modelShape(const ModelConfig& config, const ParamTable& table, const 
     out.backwardScratchBytes = layoutScratch(config, shape, nullptr, scratch);
     out.headScratchBytes = layoutHead(config, shape, true, nullptr, head);
     out.headInferenceBytes = layoutHead(config, shape, false, nullptr, head);
-    out.headProductBytes = headProductBytes(config, shape);
+    if (out.groups[config.tiedEmbedding ? 0 : last].isTrained())
+        out.headProductBytes = headProductBytes(config, shape);
     const std::int64_t productRows = headProductRows(config, shape);
     out.headProducts = static_cast<int>((tokens + productRows - 1) / productRows);
     out.batchBytes = layoutBatch(config, shape, nullptr, batch);

@@ -26,7 +26,8 @@ struct MicroShape {
     std::int64_t microBatch = 1;   // sequences
     std::int64_t microBatches = 1; // in a step
     DType compute = DType::BF16;
-    bool fp8 = false; // the products of blocks train in FP8 where their shape allows
+    bool fp8 = false;              // the products of blocks train in FP8 where their shape allows
+    std::int64_t adapterRanks = 0; // mostAdapterRanks() of what is trained
 
     constexpr std::int64_t tokens() const noexcept { return seqLen * microBatch; }
 };
@@ -62,6 +63,12 @@ struct CodeScratch {
     TensorView partial; // (kQuantizePartials), I32
 };
 
+// Scratch of one adapted product at a time (block_adapter.h); data null where there is no adapter.
+struct AdapterScratch {
+    TensorView hidden;     // (T, adapterRanks), c
+    TensorView gradHidden; // (T, adapterRanks), c
+};
+
 // Scratch of one block at a time, forward and backward.
 struct BlockScratch {
     TensorView branch;        // (T, H), c: output of attention or MLP as it is added; backward, the
@@ -74,6 +81,7 @@ struct BlockScratch {
     TensorView delta;         // (T, heads), F32
     TensorView normPartial;   // (ceil(T / kNormRowBlock), H), F32
     CodeScratch fp8;
+    AdapterScratch adapter;
 };
 
 struct HeadScratch {

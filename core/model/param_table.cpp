@@ -26,19 +26,11 @@ public:
         table.groups.push_back({std::move(name), 0, {}});
     }
 
-    // A matrix (rows, cols), or with cols = 1 and rank 1 a vector.
-    const ParamSlot& slot(SlotKind kind, std::int64_t rows, std::int64_t cols, int rank)
+    void matrix(SlotKind kind, std::int64_t rows, std::int64_t cols)
     {
-        ParamGroup& group = table.groups.back();
-        const ParamSlot added{kind, m_group, group.elements, rows, cols, rank, rank == 2};
-        group.paramSlots.push_back(added);
-        group.elements += aligned(added.count());
-        table.parameters += added.count();
-        return group.paramSlots.back();
+        addSlot(table, kind, rows, cols, 2);
     }
-
-    void matrix(SlotKind kind, std::int64_t rows, std::int64_t cols) { slot(kind, rows, cols, 2); }
-    void vector(SlotKind kind, std::int64_t length) { slot(kind, length, 1, 1); }
+    void vector(SlotKind kind, std::int64_t length) { addSlot(table, kind, length, 1, 1); }
 
     // Rows [firstRow, firstRow + rows) of the slot `kind` of the last group, if it has one.
     void tensor(std::string name, SlotKind kind, std::int64_t firstRow, std::int64_t rows)
@@ -157,6 +149,17 @@ const ParamSlot& ParamTable::slotAt(GroupId group, std::int64_t first) const noe
     const auto& slots = groups[static_cast<std::size_t>(group.value)].paramSlots;
     return *std::find_if(
         slots.begin(), slots.end(), [first](const ParamSlot& slot) { return slot.first == first; });
+}
+
+ParamSlot& addSlot(ParamTable& table, SlotKind kind, std::int64_t rows, std::int64_t cols, int rank)
+{
+    ParamGroup& group = table.groups.back();
+    const GroupId id{static_cast<std::int32_t>(table.groups.size()) - 1};
+    const ParamSlot added{kind, id, group.elements, rows, cols, rank, rank == 2};
+    group.paramSlots.push_back(added);
+    group.elements += aligned(added.count());
+    table.parameters += added.count();
+    return group.paramSlots.back();
 }
 
 ParamTable buildParamTable(const ModelConfig& config)

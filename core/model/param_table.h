@@ -19,6 +19,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,8 @@ enum class SlotKind : std::uint8_t {
     MlpBranchNorm, // (H): of the MLP's output
     FinalNorm,     // (H)
     Head,          // (V, H); absent if tied
+    AdapterA,      // (ranks, in): of the modules that share an input, one below the other
+    AdapterB,      // (rows, rank): of one module
 };
 
 struct ParamSlot {
@@ -73,11 +76,16 @@ struct ParamGroup {
     std::vector<ParamSlot> paramSlots;
 };
 
+struct FrozenModel; // frozen_model.h
+
+// The parameters that are trained: those of a model, or of some of its layers, or of an adapter.
 struct ParamTable {
     std::vector<ParamGroup> groups;
     std::vector<NamedTensor> tensors; // in file order of upstream; a tied head is not listed
     std::int64_t parameters = 0;      // without padding, tied once
     float firstNorm = 1.0F;           // initial norm weight; 0 where their gain is 1 + weight
+    // The model whose other weights stay as they are; null: all of it is trained.
+    std::shared_ptr<const FrozenModel> frozen = {};
 
     // Null if the group has no such slot.
     const ParamSlot* find(GroupId group, SlotKind kind) const noexcept;
@@ -86,5 +94,9 @@ struct ParamTable {
 };
 
 ParamTable buildParamTable(const ModelConfig& config);
+
+// Appends a slot to the last group, behind its other slots; `kind` is a matrix if rank is 2.
+ParamSlot& addSlot(
+    ParamTable& table, SlotKind kind, std::int64_t rows, std::int64_t cols, int rank);
 
 } // namespace mr

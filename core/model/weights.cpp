@@ -6,12 +6,14 @@
 #include "core/model/safetensors.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <xxhash.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <numbers>
 #include <utility>
@@ -192,6 +194,39 @@ Result<std::unique_ptr<MasterReader>> openWeights(
     }
     return std::unique_ptr<MasterReader>(
         std::make_unique<FileWeights>(table, std::move(files.value().of), std::move(readers)));
+}
+
+Result<std::unique_ptr<MasterReader>> openTensors(
+    const std::filesystem::path& file, const ParamTable& table)
+{
+    MR_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(file));
+    std::map<std::string, SafetensorEntry> left = reader.entries();
+    std::vector<WeightFiles::Location> of;
+    for (const NamedTensor& tensor : table.tensors) {
+        const auto entry = left.find(tensor.name);
+        if (entry == left.end())
+            return Status::error(ErrorKind::InvalidArgument,
+                file.string() + ": tensor " + tensor.name + " is missing");
+        if (entry->second.shape != tensor.shape)
+            return Status::error(ErrorKind::InvalidArgument,
+                fmt::format("{}: tensor {} has shape ({}), want ({})", file.string(), tensor.name,
+                    fmt::join(entry->second.shape, ", "), fmt::join(tensor.shape, ", ")));
+        const std::string& dtype = entry->second.dtype;
+        if (dtype != "F32" && dtype != "F16" && dtype != "BF16")
+            return Status::error(
+                ErrorKind::InvalidArgument, file.string() + ": tensor " + tensor.name + " is " +
+                                                shownName(dtype) + ", want F32, F16 or BF16");
+        of.push_back({0, tensor.name});
+        left.erase(entry);
+    }
+    if (!left.empty())
+        return Status::error(ErrorKind::InvalidArgument,
+            fmt::format("{}: {} more tensors than expected, the first is {}", file.string(),
+                left.size(), shownName(left.begin()->first)));
+    std::vector<SafetensorsReader> readers;
+    readers.push_back(std::move(reader));
+    return std::unique_ptr<MasterReader>(
+        std::make_unique<FileWeights>(table, std::move(of), std::move(readers)));
 }
 
 std::unique_ptr<MasterReader> madeWeights(const ParamTable& table, MatrixFill fill)

@@ -47,6 +47,11 @@ Result<std::unique_ptr<MasterReader>> openWeights(
 using MatrixFill =
     std::function<void(const NamedTensor& tensor, std::int64_t first, const MasterView& out)>;
 
+// The same of tensors that lie in one file, under the table's names. InvalidArgument/DataCorrupt
+// names those that are missing, surplus, misshapen or of an unknown type. The table outlives it.
+Result<std::unique_ptr<MasterReader>> openTensors(
+    const std::filesystem::path& file, const ParamTable& table);
+
 // Matrices as `fill` makes them, the table's first value for norms, 0 for biases. The table
 // outlives it.
 std::unique_ptr<MasterReader> madeWeights(const ParamTable& table, MatrixFill fill);

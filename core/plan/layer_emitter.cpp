@@ -46,7 +46,9 @@ Status LayerEmitter::emit(const WorkItem& item)
                 item.micro.value));
     }
     pass(item);
-    const bool lastReader = training ? backward && item.layer.value == 0 : isHead(item);
+    const bool lastReader =
+        training ? backward && item.layer.value == m_writer.terms().shape.firstTrained()
+                 : isHead(item);
     if (lastReader && m_fetched < m_writer.plan().microBatches)
         fetchBatch();
     if (backward)

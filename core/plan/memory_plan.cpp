@@ -14,13 +14,14 @@ namespace mr {
 
 namespace {
 
-constexpr std::array<std::string_view, 36> kUseNames = {"weights", "high plane", "low plane",
+constexpr std::array<std::string_view, 37> kUseNames = {"weights", "high plane", "low plane",
     "first moments", "second moments", "accumulators", "second accumulator", "gradients",
     "boundaries", "activations", "workspace", "head", "head product", "batches", "constants",
     "scalars", "staging", "attention cache", "state slots", "upload landing", "urgent state",
     "urgent gradients", "urgent sums", "urgent scratch", "column energies", "column lists",
     "packed gradients", "upload slots", "window sums", "window scalars", "weight slots",
-    "disk slots", "state on disk", "weights on disk", "gradients on disk", "boundaries on disk"};
+    "disk slots", "state on disk", "weights on disk", "gradients on disk", "boundaries on disk",
+    "frozen weights"};
 
 struct GroupInput {
     GroupId id;
@@ -157,6 +158,13 @@ void addWeightSlots(ItemList& list, MemoryPlan& cuts, const ModelShape& shape,
     list.add(Tier::Device, MemoryUse::WeightSlots, kOfTheRun,
         computeBytes(precision) * static_cast<std::size_t>(cuts.weightSlots) *
             static_cast<std::size_t>(largest));
+}
+
+void addFrozen(ItemList& list, const ModelShape& shape, Precision precision)
+{
+    for (std::size_t g = 0; g < shape.groups.size(); ++g)
+        list.add(Tier::Device, MemoryUse::FrozenWeights, GroupId{static_cast<std::int32_t>(g)},
+            computeBytes(precision) * static_cast<std::size_t>(shape.groups[g].frozenElements));
 }
 
 // The host has a buffer for every micro-batch of the step: the engine fills them all before it
@@ -377,6 +385,7 @@ Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, con
         cuts.boundaries =
             boundaryHomes(*policy.traversal, spec.microBatches, boundaryShares(placements));
     addDisk(list, cuts, shape.boundaryBytes);
+    addFrozen(list, shape, spec.precision);
     addWeightSlots(list, cuts, shape, placements, spec.precision, policy.buffers);
     addBothSides(list, shape, batchBuffers(inFlight), spec.microBatches);
     addBoundaries(list, shape, static_cast<std::size_t>(inFlight), cuts);
@@ -395,6 +404,7 @@ MemoryPlan planInferenceMemory(const StepSpec& spec, const ModelShape& shape)
         list.add(Tier::Device, MemoryUse::Weights, GroupId{static_cast<std::int32_t>(g)},
             computeBytes(spec.precision) * static_cast<std::size_t>(shape.groups[g].elements));
     }
+    addFrozen(list, shape, spec.precision);
     addBothSides(list, shape, batchBuffers(1), spec.microBatches);
     // A layer reads one and writes the other.
     list.add(Tier::Device, MemoryUse::Boundaries, kOfTheRun, 2 * shape.boundaryBytes);

@@ -10,6 +10,7 @@
 
 #include "core/base/ids.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -27,10 +28,15 @@ struct WeightShape {
 
 struct GroupShape {
     std::string name;
-    std::int64_t elements = 0;             // padded, as stored
+    std::int64_t elements = 0;             // trained; padded, as stored
     double forwardFlops = 0.0;             // for one micro-batch
     double backwardFlops = 0.0;            // without recomputation
     std::vector<WeightShape> weights = {}; // ascending; for policies that split by columns
+    // Besides `elements`, which are trained: weights that no step changes, in the compute type.
+    // They have no gradient, no master and no state.
+    std::int64_t frozenElements = 0;
+
+    bool isTrained() const noexcept { return elements > 0; }
 };
 
 // StepScalars: the bytes that SendScalars of a group copies.
@@ -64,6 +70,18 @@ struct ModelShape {
         return n;
     }
     int layers() const noexcept { return static_cast<int>(groups.size()); }
+    bool hasFrozen() const noexcept
+    {
+        return std::any_of(groups.begin(), groups.end(),
+            [](const GroupShape& group) { return group.frozenElements > 0; });
+    }
+    // Backward ends with this layer: nothing below it is trained. layers() if nothing is.
+    int firstTrained() const noexcept
+    {
+        const auto first = std::find_if(groups.begin(), groups.end(),
+            [](const GroupShape& group) { return group.isTrained(); });
+        return static_cast<int>(first - groups.begin());
+    }
 };
 
 // Bytes a run may use on each tier.

@@ -160,6 +160,9 @@ Status PlanBuilder::emitLayers()
 {
     const StepLayout& layout = m_writer.isTraining() ? m_training : m_evaluation;
     for (const WorkItem& item : layout.order) {
+        if (item.pass == WorkItem::Pass::Backward &&
+            item.layer.value < m_terms.shape.firstTrained())
+            continue;
         MR_TRY(m_layers.emit(item));
         if (m_layers.hasFinished(item))
             emitFinishedGradient(GroupId{item.layer.value});
@@ -169,6 +172,8 @@ Status PlanBuilder::emitLayers()
 
 void PlanBuilder::emitFinishedGradient(GroupId group)
 {
+    if (m_terms.elements(group) == 0)
+        return;
     if (m_terms.byColumns)
         return m_window.packGradient(group);
     m_gradients.finish(group);

@@ -58,7 +58,9 @@ Status checkRange(const PlanUnderCheck& check, TaskIndex index)
     if (task.group.value < 0 || task.group.value >= check.shape.layers())
         return check.broken(PlanRule::RangesAreCut, index, "the model has no such group");
     const std::int64_t elements = check.elements(task.group);
-    if (task.firstElement < 0 || task.elementCount < 1 || task.firstElement > elements ||
+    const bool isWhole = traitsOf(task.kind).range == TaskRange::WholeGroup;
+    const std::int64_t least = isWhole && elements == 0 ? 0 : 1; // a pass through a frozen group
+    if (task.firstElement < 0 || task.elementCount < least || task.firstElement > elements ||
         task.elementCount > elements - task.firstElement)
         return check.broken(PlanRule::RangesAreCut, index, "the range leaves the group");
     const std::int64_t end = task.firstElement + task.elementCount;
@@ -66,7 +68,7 @@ Status checkRange(const PlanUnderCheck& check, TaskIndex index)
         return {}; // whole rows: a tile of the window, which checkWindows looks for
     if (task.firstElement % kCutElements != 0 || (end % kCutElements != 0 && end != elements))
         return check.broken(PlanRule::RangesAreCut, index, "the range is cut elsewhere");
-    if (traitsOf(task.kind).range == TaskRange::WholeGroup && task.elementCount != elements)
+    if (isWhole && task.elementCount != elements)
         return check.broken(PlanRule::RangesAreCut, index, "it is about the whole group");
     return {};
 }

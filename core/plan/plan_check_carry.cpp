@@ -86,7 +86,8 @@ Status checkUpdatedOnce(const PlanUnderCheck& check)
     }
     if (check.isTraining()) {
         for (std::int32_t g = 0; g < check.shape.layers(); ++g)
-            ranges.push_back({GroupId{g}, check.plan.step, 0, check.elements(GroupId{g})});
+            if (check.elements(GroupId{g}) > 0)
+                ranges.push_back({GroupId{g}, check.plan.step, 0, check.elements(GroupId{g})});
         for (const PendingUpdate& update : check.out.pending) {
             if (update.version == check.plan.step)
                 pieces.push_back(pieceOf(update));

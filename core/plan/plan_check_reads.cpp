@@ -19,12 +19,13 @@ using Pass = WorkItem::Pass;
 // --- layers ---
 
 // The work item a micro-batch does as its `done`th; the head's forward is part of its backward in
-// a step. Nothing when all is done.
-std::optional<std::pair<TaskKind, int>> expectedWork(int done, int head, bool training)
+// a step, which ends with the first layer that is trained. Nothing when all is done.
+std::optional<std::pair<TaskKind, int>> expectedWork(const PlanUnderCheck& check, int done)
 {
-    if (!training)
+    const int head = check.shape.layers() - 1;
+    if (!check.isTraining())
         return done > head ? std::nullopt : std::optional(std::pair(TaskKind::Forward, done));
-    if (done > 2 * head)
+    if (done > 2 * head - check.shape.firstTrained())
         return std::nullopt;
     return done < head ? std::pair(TaskKind::Forward, done)
                        : std::pair(TaskKind::Backward, 2 * head - done);
@@ -32,19 +33,18 @@ std::optional<std::pair<TaskKind, int>> expectedWork(int done, int head, bool tr
 
 Status checkLayers(const PlanUnderCheck& check)
 {
-    const int head = check.shape.layers() - 1;
     std::vector<int> done(static_cast<std::size_t>(check.plan.microBatches), 0);
     for (TaskIndex i = 0; i < check.plan.tasks.size(); ++i) {
         const Task& task = check.at(i);
         if (!isWork(task))
             continue;
         int& count = done[static_cast<std::size_t>(task.micro.value)];
-        const auto expected = expectedWork(count++, head, check.isTraining());
+        const auto expected = expectedWork(check, count++);
         if (expected != std::pair(task.kind, static_cast<int>(task.group.value)))
             return check.broken(PlanRule::LayersInOrder, i, "it is not this layer's turn");
     }
     for (const int count : done) {
-        if (expectedWork(count, head, check.isTraining()))
+        if (expectedWork(check, count))
             return check.broken(PlanRule::LayersInOrder, "a micro-batch is not carried to its end");
     }
     if (check.isTraining() && done.empty())
@@ -61,7 +61,8 @@ Status checkTraversal(const PlanUnderCheck& check)
     std::vector<WorkItem> order =
         check.policy.traversal->order(check.shape.layers(), check.plan.microBatches);
     std::erase_if(order, [&](const WorkItem& item) {
-        return item.pass == Pass::Forward && item.layer.value == head;
+        return item.pass == Pass::Forward ? item.layer.value == head
+                                          : item.layer.value < check.shape.firstTrained();
     });
     std::size_t next = 0;
     for (TaskIndex i = 0; i < check.plan.tasks.size(); ++i) {

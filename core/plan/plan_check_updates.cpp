@@ -113,8 +113,12 @@ private:
     // The block that had the slot before.
     const Group* occupantBefore(GroupId group, int slots) const
     {
-        const int above = group.value + slots;
-        if (slots == 0 || group.value == 0 || above >= m_check.shape.layers() - 1)
+        int above = group.value + slots;
+        if (slots == 0 || group.value == 0)
+            return nullptr;
+        while (above < m_check.shape.layers() - 1 && m_check.elements(GroupId{above}) == 0)
+            above += slots; // frozen: it has no gradient
+        if (above >= m_check.shape.layers() - 1)
             return nullptr;
         return &m_groups[static_cast<std::size_t>(above)];
     }

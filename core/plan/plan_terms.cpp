@@ -38,6 +38,9 @@ Status PlanTerms::check() const
         if (!stays && placement.state != Tier::PinnedHost)
             return notBuilt("a home of optimizer state that is neither the device, which then "
                             "updates it all, nor the host");
+        const bool isResident = stays && placement.weights == Tier::Device;
+        if (shape.hasFrozen() && (!isResident || byColumns))
+            return notBuilt("frozen weights under another policy than resident");
         if (byColumns && (placement.state != Tier::PinnedHost || placement.deviceShare > 0.0))
             return notBuilt("a window whose state is not the host's");
         if (byColumns && std::max(placement.weightsOnDisk, placement.gradientsOnDisk) > 0.0)
@@ -54,11 +57,13 @@ Status PlanTerms::checkModel() const
                 "plan: a model has an embedding and a head, not {} groups", shape.layers()));
     }
     for (const GroupShape& group : shape.groups) {
-        if (group.elements < 1) {
+        if (group.elements < 1 && group.frozenElements < 1) {
             return Status::error(
                 ErrorKind::InvalidArgument, "plan: group '" + group.name + "' has no elements");
         }
     }
+    if (shape.firstTrained() == shape.layers())
+        return Status::error(ErrorKind::InvalidArgument, "plan: no layer is trained");
     if (placements.size() != shape.groups.size()) {
         return Status::error(
             ErrorKind::Internal, fmt::format("plan: the placement has {} groups, the model {}",

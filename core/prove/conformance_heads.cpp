@@ -314,6 +314,27 @@ void headNormRopeBackward(
     run.expectSame("gradQkv, op by op", args.gradQkv, copy);
 }
 
+// Without gradients of the weights, gradQkv has the bits it has beside them.
+void frozenHeads(CaseRun& run, DType type, const HeadShape& s, NormGain gain)
+{
+    const Input gradQkv = run.random(type, {s.tokens, s.columns()});
+    const TensorView copy = run.given(type, {s.tokens, s.columns()}, gradQkv.values).view;
+    const BackwardSide queries = backwardSideOf(run, type, s, 0, s.heads);
+    const BackwardSide keys = backwardSideOf(run, type, s, s.heads, s.kvHeads);
+    const Angles angles = anglesOf(run, s);
+    HeadNormRopeBackwardArgs args{gradQkv.view, queries.side.norm, keys.side.norm,
+        queries.before.view, keys.before.view,
+        run.blank(DType::F32, {headNormPartials(s.tokens, s.heads, s.kvHeads), s.headDim}),
+        angles.positions.view, angles.cosine.view, angles.sine.view, s.heads, s.kvHeads, s.headDim,
+        s.rotaryDim, false, gain};
+    run.call(run.ops().headNormRopeBackward(args, run.stream()));
+    args.gradQkv = copy;
+    args.gradQueryWeight = {};
+    args.gradKeyWeight = {};
+    run.call(run.ops().headNormRopeBackward(args, run.stream()));
+    run.expectSame("gradQkv", copy, gradQkv.view);
+}
+
 void addHeadShape(Table& table, DType type, const HeadShape& s, NormGain gain)
 {
     const auto name = [&](const char* op, const char* more) {
@@ -327,6 +348,8 @@ void addHeadShape(Table& table, DType type, const HeadShape& s, NormGain gain)
         table.push_back(
             {"headNormRopeBackward", name("headNormRopeBackward", accumulate ? " accumulate" : ""),
                 [=](CaseRun& run) { headNormRopeBackward(run, type, s, gain, accumulate); }});
+    table.push_back({"headNormRopeBackward", name("headNormRopeBackward", " frozen"),
+        [=](CaseRun& run) { frozenHeads(run, type, s, gain); }});
 }
 
 } // namespace

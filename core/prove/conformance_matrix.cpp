@@ -1,4 +1,4 @@
-// linear, linearBackwardInput, linearBackwardWeight against double precision.
+// linear, linearBackwardInput, linearBackwardWeight, windowProduct against double precision.
 
 #include "core/prove/conformance_case.h"
 #include "core/prove/conformance_dot.h"
@@ -155,10 +155,97 @@ void roundingTheBias(CaseRun& run, const ProductShape& s)
     run.expectSame("gradBias", args.gradBias, want);
 }
 
+// A product of windows: (rows, depth) (depth, cols), with so many columns before and behind each.
+struct WindowShape {
+    std::int64_t rows, depth, cols, before, behind;
+};
+
+constexpr WindowShape kWindowShapes[] = {
+    {1, 1, 1, 0, 0}, {70, 16, 65, 8, 24}, {33, 70, 16, 16, 0}, {5, 3, 7, 1, 2}};
+
+struct WindowCase {
+    DType type{};
+    DType outType{};
+    bool transposeA = false;
+    bool transposeB = false;
+    bool accumulate = false;
+    WindowShape shape{};
+};
+
+// Element (row, col) of a window, or of the window turned over.
+double inWindow(
+    const Input& all, const ColumnWindow& window, bool turned, std::int64_t row, std::int64_t col)
+{
+    const std::int64_t r = turned ? col : row;
+    const std::int64_t c = turned ? row : col;
+    return all(r * window.matrix.dims[1] + window.first + c);
+}
+
+void windowProduct(CaseRun& run, const WindowCase& c)
+{
+    const auto [rows, depth, cols, before, behind] = c.shape;
+    const auto windowOf = [&](const Input& all, std::int64_t count) {
+        return ColumnWindow{all.view, before, count};
+    };
+    const auto matrix = [&](DType type, std::int64_t down, std::int64_t across) {
+        return run.random(type, {down, before + across + behind});
+    };
+    const Input a = c.transposeA ? matrix(c.type, depth, rows) : matrix(c.type, rows, depth);
+    const Input b = c.transposeB ? matrix(c.type, cols, depth) : matrix(c.type, depth, cols);
+    const Input out = matrix(c.outType, rows, cols);
+    WindowProductArgs args;
+    args.a = windowOf(a, c.transposeA ? rows : depth);
+    args.b = windowOf(b, c.transposeB ? depth : cols);
+    args.out = windowOf(out, cols);
+    args.transposeA = c.transposeA;
+    args.transposeB = c.transposeB;
+    args.scale = 1.5F;
+    args.accumulate = c.accumulate;
+    run.call(run.ops().windowProduct(args, run.stream()));
+    Values want = out.values; // the other columns stay
+    Values tolerance(want.size(), 0.0);
+    for (std::int64_t row = 0; row < rows; ++row)
+        for (std::int64_t col = 0; col < cols; ++col) {
+            Dot dot;
+            for (std::int64_t k = 0; k < depth; ++k)
+                dot.add(1.5 * inWindow(a, args.a, c.transposeA, row, k) *
+                        inWindow(b, args.b, c.transposeB, k, col));
+            const auto at =
+                static_cast<std::size_t>(row * args.out.matrix.dims[1] + args.out.first + col);
+            if (c.accumulate)
+                dot.add(want[at]);
+            want[at] = dot.sum;
+            tolerance[at] = dot.tolerance(depth + 1, c.outType); // the scale rounds, too
+        }
+    run.expect("out", args.out.matrix, want, tolerance);
+}
+
+void addWindowCases(Table& table)
+{
+    for (const DType type : kBothTypes)
+        for (const WindowShape& shape : kWindowShapes)
+            for (int way = 0; way < 4; ++way)
+                for (const bool accumulate : {false, true})
+                    for (const bool isWide : {false, true}) {
+                        if (isWide && type == DType::F32)
+                            continue;
+                        const DType outType = isWide ? DType::F32 : type;
+                        const WindowCase c{
+                            type, outType, way % 2 != 0, way >= 2, accumulate, shape};
+                        table.push_back({"windowProduct",
+                            fmt::format("windowProduct {} ({}, {}, {}){}{}{}{}", typeName(type),
+                                shape.rows, shape.depth, shape.cols, c.transposeA ? " a^T" : "",
+                                c.transposeB ? " b^T" : "", isWide ? " to f32" : "",
+                                accumulate ? " adds" : ""),
+                            [=](CaseRun& run) { windowProduct(run, c); }});
+                    }
+}
+
 } // namespace
 
 void addMatrixCases(Table& table)
 {
+    addWindowCases(table);
     for (const DType type : kBothTypes)
         for (const ProductShape& s : kShapes) {
             for (const bool bias : {false, true})

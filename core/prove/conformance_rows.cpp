@@ -159,6 +159,26 @@ void roundingTheNorm(CaseRun& run, const RowShape& s, NormGain gain)
     run.expectSame("gradWeight", args.gradWeight, want);
 }
 
+// Without a gradient of the weight, gradX has the bits it has beside one.
+void frozenNorm(CaseRun& run, DType type, const RowShape& s, NormGain gain)
+{
+    const Input gradOut = run.random(type, {s.rows, s.cols});
+    const Input x = run.random(type, {s.rows, s.cols});
+    const Input weight = run.random(type, {s.cols});
+    const Input rstd = run.random(DType::F32, {s.rows});
+    RmsNormBackwardArgs args{
+        gradOut.view, x.view, weight.view, rstd.view, {}, {}, {}, {}, false, gain};
+    args.gradX = run.blank(type, {s.rows, s.cols});
+    args.partial = run.blank(DType::F32, {(s.rows + kNormRowBlock - 1) / kNormRowBlock, s.cols});
+    args.gradWeight = run.blank(DType::F32, {s.cols});
+    run.call(run.ops().rmsNormBackward(args, run.stream()));
+    const TensorView want = args.gradX;
+    args.gradX = run.blank(type, {s.rows, s.cols});
+    args.gradWeight = {};
+    run.call(run.ops().rmsNormBackward(args, run.stream()));
+    run.expectSame("gradX", args.gradX, want);
+}
+
 // `still`: elements at the end of each head that do not turn.
 void rope(CaseRun& run, DType type, const RowShape& s, bool inverse, int still)
 {
@@ -298,6 +318,8 @@ void addNormCases(Table& table, DType type, const RowShape& s, NormGain gain)
     if (type == DType::BF16)
         push(table, "rmsNormBackward", type, s, (more + " rounded").c_str(),
             [=](CaseRun& run) { roundingTheNorm(run, s, gain); });
+    push(table, "rmsNormBackward", type, s, (more + " frozen").c_str(),
+        [=](CaseRun& run) { frozenNorm(run, type, s, gain); });
 }
 
 void addGateCases(Table& table, DType type, const RowShape& s, GateActivation activation)

@@ -119,7 +119,19 @@ PlainRunSpec plainRunSpec(const TinyRun& run)
     spec.adamw = kAdamw;
     spec.learningRate = kLearningRate;
     spec.disk = run.disk;
+    spec.layers = run.layers;
+    spec.adapter = run.adapter;
     return spec;
+}
+
+Status installInitialWeights(PlainRun& run, std::uint64_t seed)
+{
+    const ParamTable& table = run.table();
+    const auto model =
+        initialWeights(run.spec().config, table.frozen ? table.frozen->model : table, seed);
+    const auto adapter = run.spec().adapter ? initialAdapter(table, seed) : nullptr;
+    MR_TRY(installMaster(run.executor(), run.memory(), adapter ? *adapter : *model));
+    return installFrozen(run.executor(), table, *model);
 }
 
 Result<TinyResult> runTiny(Device& device, const TinyRun& run)
@@ -128,8 +140,7 @@ Result<TinyResult> runTiny(Device& device, const TinyRun& run)
     const MemoryUsage before = device.memoryUsage();
     MR_ASSIGN(auto created, PlainRun::create(device, plainRunSpec(run)));
     PlainRun& plain = *created;
-    MR_TRY(installMaster(
-        plain.executor(), plain.memory(), *initialWeights(run.config, plain.table(), kSeed)));
+    MR_TRY(installInitialWeights(plain, kSeed));
     result.plannedDeviceBytes = plain.memoryPlan().bytes(Tier::Device);
     result.plannedHostBytes = plain.memoryPlan().bytes(Tier::PinnedHost);
     MR_TRY(train(device, run, plain, result));

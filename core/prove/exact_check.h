@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,9 @@ struct TinyRun {
     double clipNorm = 1.0;
     int steps = 4;
     int updateThreads = 2;
-    RunDiskSpec disk; // for policies that keep state there
+    RunDiskSpec disk;                 // for policies that keep state there
+    std::vector<GroupId> layers = {}; // as in PlainRunSpec
+    std::optional<AdapterSettings> adapter = {};
 };
 
 struct TinyResult {
@@ -64,6 +67,8 @@ struct TinyResult {
 TinyRun inFp8(TinyRun run);
 // The run without files that `run` describes.
 PlainRunSpec plainRunSpec(const TinyRun& run);
+// Random weights of the model, and of the adapter if one is trained.
+Status installInitialWeights(PlainRun& run, std::uint64_t seed);
 // Random weights and tokens by a fixed seed.
 Result<TinyResult> runTiny(Device& device, const TinyRun& run);
 

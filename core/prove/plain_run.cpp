@@ -18,12 +18,18 @@ Status checkFits(
                                                      formatBytes(budget) + remark);
 }
 
+Result<ParamTable> tableOf(const PlainRunSpec& spec)
+{
+    ParamTable whole = buildParamTable(spec.config);
+    if (spec.adapter)
+        return adapterTable(whole, *spec.adapter);
+    return spec.layers.empty() ? Result(std::move(whole)) : trainedLayers(whole, spec.layers);
+}
+
 } // namespace
 
 PlainRun::PlainRun(PlainRunSpec spec)
     : m_spec(std::move(spec))
-    , m_table(buildParamTable(m_spec.config))
-    , m_shape(modelShape(m_spec.config, m_table, m_spec.micro))
 {
     m_step.microBatches = static_cast<int>(m_spec.micro.microBatches);
     m_step.clipNorm = m_spec.clipNorm;
@@ -33,6 +39,9 @@ PlainRun::PlainRun(PlainRunSpec spec)
 
 Status PlainRun::describe()
 {
+    MR_ASSIGN(m_table, tableOf(m_spec));
+    m_spec.micro.adapterRanks = mostAdapterRanks(m_table);
+    m_shape = modelShape(m_spec.config, m_table, m_spec.micro);
     auto policy = makePolicy(m_spec.policy, m_spec.options);
     MR_TRY(policy.status());
     m_policy = std::move(policy).value();

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "core/base/host_memory.h"
+#include "core/model/frozen_model.h"
 #include "core/model/model_config.h"
 #include "core/plan/policies.h"
 #include "core/step/training_state.h"
@@ -19,8 +20,10 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace mr {
 
@@ -38,6 +41,9 @@ struct PlainRunSpec {
     Budget budget;    // bytes of 0: no limit
     HostMemory host;  // of the machine, for errors that name the host's budget; may be empty
     RunDiskSpec disk; // for a plan that keeps something there
+    // What is trained: all of the model, or these groups, or an adapter.
+    std::vector<GroupId> layers = {};
+    std::optional<AdapterSettings> adapter = {};
 };
 
 class PlainRun
@@ -56,7 +62,7 @@ public:
     Status finishLateParts() { return m_body->plans().finishLateParts(); }
 
     const PlainRunSpec& spec() const noexcept { return m_spec; }
-    const ParamTable& table() const noexcept { return m_table; }
+    const ParamTable& table() const noexcept { return m_table; } // of what is trained
     const ModelShape& shape() const noexcept { return m_shape; }
     const MemoryPlan& memoryPlan() const noexcept { return m_plan; }
     const RunMemory& memory() const noexcept { return m_body->memory(); }

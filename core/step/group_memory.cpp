@@ -1,5 +1,7 @@
 #include "core/step/group_memory.h"
 
+#include "core/model/frozen_model.h"
+
 namespace mr {
 namespace {
 
@@ -100,12 +102,16 @@ GroupMemory bindGroup(const TierStore& tiers, const ParamTable& table, GroupId i
     bindGradient(tiers, id, isBlock, compute, group);
     group.hostGradient = tiers.find(Tier::PinnedHost, MemoryUse::Gradients, id).data();
     bindState(tiers, id, compute, group);
-    if (group.weights)
-        group.weightViews.push_back(blockTensors(table, id, group.weights, compute));
+    group.frozen = tiers.find(Tier::Device, MemoryUse::FrozenWeights, id).data();
+    const ParamTable& model = modelTable(table, id);
+    if (std::byte* stay = group.modelWeights())
+        group.weightViews.push_back(blockTensors(model, id, stay, compute));
     else
         for (std::byte* slot : weightSlots)
-            group.weightViews.push_back(blockTensors(table, id, slot, compute));
-    if (group.accumulator)
+            group.weightViews.push_back(blockTensors(model, id, slot, compute));
+    group.adapter = blockAdapter(table, id, group.weights, compute);
+    group.adapterGradients = blockAdapter(table, id, group.accumulator, group.sumType);
+    if (group.accumulator && !group.frozen)
         group.gradientViews = blockTensors(table, id, group.accumulator, group.sumType);
     return group;
 }

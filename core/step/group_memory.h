@@ -31,6 +31,7 @@ struct GroupMemory {
     std::int64_t elements = 0;
     std::int64_t sentFirst = 0;       // the host gets gradients from this element on
     std::byte* weights = nullptr;     // device, c: read by ops; null: they come to a slot
+    std::byte* frozen = nullptr;      // device, c: the model's weights, if no step changes them
     std::byte* accumulator = nullptr; // device; blocks may share it (GradientHomes)
     DType sumType = DType::F32;       // of the accumulator
     // The finished gradient, on the device: of the elements before sentFirst, and of those from
@@ -44,6 +45,8 @@ struct GroupMemory {
     // A block's: where its weights stay, or in each of the slots they may come to.
     std::vector<BlockTensors> weightViews;
     BlockTensors gradientViews; // of the accumulator
+    BlockAdapter adapter;       // of a frozen block, in `weights`
+    BlockAdapter adapterGradients;
 
     // Elements [first, first + count) of the finished gradient. Precondition: they lie on one
     // side of sentFirst.
@@ -60,7 +63,14 @@ struct GroupMemory {
     }
     // The accumulator becomes the finished gradient where it is.
     bool sumIsFinished() const noexcept { return gradient == accumulator; }
-    bool streams() const noexcept { return !weights; } // in training
+    // In training.
+    bool streams() const noexcept { return elements > 0 && !weights; }
+    // Where the model's own weights lie; null: they come to a slot.
+    std::byte* modelWeights() const noexcept { return frozen ? frozen : weights; }
+    const BlockAdapter* adapterOrNull() const noexcept
+    {
+        return frozen && weights ? &adapter : nullptr;
+    }
 };
 
 // Compact state with parts that begin at these places. Precondition: all exist.

@@ -67,7 +67,7 @@ LayerContext PassTasks::contextOf(const Task& task, Stream& stream) const
     const BatchViews seen = batchOfBlock(m_config, task.group.value - 1, m_memory.batches[buffer]);
     return {&m_device.ops(), &stream, &m_config, seen,
         constantsOfBlock(m_config, task.group.value - 1, m_memory.constants), 0, &m_memory.apart,
-        m_trains};
+        m_trains, m_memory.group(task.group).adapterOrNull()};
 }
 
 // May the block leave its output in two parts, for the next layer's norm to add? Yes if the next
@@ -141,7 +141,7 @@ Status PassTasks::backward(const Task& task, const StepInputs& inputs, Stream& s
     else if (how == Recompute::Cheap)
         MR_TRY(remakeActivations(context, m_memory.weightsOf(task), x, kept, m_memory.scratch));
     return backwardBlock(context, m_memory.weightsOf(task), x, kept, m_memory.scratch,
-        {memory.gradientViews, grad, accumulate});
+        {memory.gradientViews, grad, accumulate, memory.adapterGradients});
 }
 
 Status PassTasks::backwardHeadTask(

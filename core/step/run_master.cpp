@@ -1,5 +1,6 @@
 #include "core/step/run_master.h"
 
+#include "core/model/frozen_model.h"
 #include "core/step/compact_master.h"
 
 #include <algorithm>
@@ -113,6 +114,19 @@ Status installMaster(StepExecutor& executor, const RunMemory& memory, MasterRead
     }
     RunWindow* window = executor.window();
     return window ? window->master().install(master) : Status();
+}
+
+Status installFrozen(StepExecutor& executor, const ParamTable& table, MasterReader& model)
+{
+    MasterPiece piece;
+    for (std::int32_t g = 0; g < static_cast<std::int32_t>(table.groups.size()); ++g) {
+        const GroupId id{g};
+        MR_TRY(forPieces(model, {id, 0, frozenElements(table, id)}, piece,
+            [&](std::int64_t first, const MasterView& view) {
+                return executor.state().uploadFrozen(id, first, view);
+            }));
+    }
+    return {};
 }
 
 } // namespace mr

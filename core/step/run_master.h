@@ -7,6 +7,7 @@
 #pragma once
 
 #include "core/model/master.h"
+#include "core/model/param_table.h"
 #include "core/step/step_executor.h"
 
 #include <millrace/status.h>
@@ -25,5 +26,9 @@ std::unique_ptr<MasterReader> weightsInUse(StepExecutor& executor, const RunMemo
 
 // Puts loaded or initialised weights where the policy keeps them.
 Status installMaster(StepExecutor& executor, const RunMemory& memory, MasterReader& master);
+
+// Puts the weights that no step changes on the device. `table` is that of what is trained, `model`
+// reads all of its model.
+Status installFrozen(StepExecutor& executor, const ParamTable& table, MasterReader& model);
 
 } // namespace mr

@@ -1,5 +1,7 @@
 #include "core/step/run_memory.h"
 
+#include "core/model/frozen_model.h"
+
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -77,20 +79,20 @@ void RunMemory::bindEnds(const TierStore& tiers, const ModelConfig& config, cons
     const GroupId last{static_cast<std::int32_t>(table.groups.size()) - 1};
     const GroupMemory& embed = m_groups.front();
     const GroupMemory& headGroup = m_groups.back();
-    embedding = slotView(table, first, SlotKind::Embedding, embed.weights, m_shape.compute);
-    headWeights.norm =
-        slotView(table, last, SlotKind::FinalNorm, headGroup.weights, m_shape.compute);
-    headWeights.matrix = config.tiedEmbedding ? embedding
-                                              : slotView(table, last, SlotKind::Head,
-                                                    headGroup.weights, m_shape.compute);
-    if (!embed.accumulator)
-        return; // evaluation only
-    embeddingGradient =
-        slotView(table, first, SlotKind::Embedding, embed.accumulator, embed.sumType);
-    headGradients.norm =
-        slotView(table, last, SlotKind::FinalNorm, headGroup.accumulator, headGroup.sumType);
-    headGradients.matrix =
-        slotView(table, last, SlotKind::Head, headGroup.accumulator, headGroup.sumType);
+    const auto weight = [&](const GroupMemory& group, GroupId id, SlotKind kind) {
+        return slotView(modelTable(table, id), id, kind, group.modelWeights(), m_shape.compute);
+    };
+    embedding = weight(embed, first, SlotKind::Embedding);
+    headWeights.norm = weight(headGroup, last, SlotKind::FinalNorm);
+    headWeights.matrix = config.tiedEmbedding ? embedding : weight(headGroup, last, SlotKind::Head);
+    // Null in an evaluation, and of what is frozen.
+    const auto gradient = [&](const GroupMemory& group, GroupId id, SlotKind kind) {
+        return group.accumulator ? slotView(table, id, kind, group.accumulator, group.sumType)
+                                 : TensorView{};
+    };
+    embeddingGradient = gradient(embed, first, SlotKind::Embedding);
+    headGradients.norm = gradient(headGroup, last, SlotKind::FinalNorm);
+    headGradients.matrix = gradient(headGroup, last, SlotKind::Head);
     if (config.tiedEmbedding) {
         std::byte* second = tiers.find(Tier::Device, MemoryUse::SecondAccumulator, first).data();
         if (!second)
@@ -112,7 +114,8 @@ Status RunMemory::bindWork(
     m_activations = ActivationMemory(tiers, config, m_shape, m_slots, m_recompute);
     m_disk = DiskPlaces(tiers);
     layoutScratch(config, m_shape, device(MemoryUse::Workspace), scratch);
-    const bool trains = m_groups.back().accumulator != nullptr;
+    const bool trains = std::any_of(m_groups.begin(), m_groups.end(),
+        [](const GroupMemory& group) { return group.accumulator != nullptr; });
     layoutHead(config, m_shape, trains, device(MemoryUse::Head), head);
     if (std::byte* product = device(MemoryUse::HeadProduct))
         headProduct = matrixView(product, DType::F32, config.vocab, config.hidden);
@@ -156,12 +159,12 @@ TensorView RunMemory::weight(GroupId id, const WeightCut& slot) const
 const BlockTensors& RunMemory::weightsOf(const Task& task) const
 {
     const GroupMemory& group = this->group(task.group);
-    return group.weightViews[group.weights ? 0 : task.slot];
+    return group.weightViews[group.modelWeights() ? 0 : task.slot];
 }
 
 std::byte* RunMemory::weightBytes(const Task& task) const
 {
-    std::byte* stay = group(task.group).weights;
+    std::byte* stay = group(task.group).modelWeights();
     return stay ? stay : m_weightSlots[task.slot];
 }
 

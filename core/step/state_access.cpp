@@ -74,23 +74,30 @@ Status StateAccess::uploadWeights(GroupId group, std::int64_t first, const Maste
     std::byte* weights = m_memory.group(group).weights;
     if (!weights)
         return {}; // they come from the master in every step
-    const std::size_t count = master.high.size();
+    if (m_memory.stateCodec() == StateCodec::Plain)
+        return upload(weights, first, master);
+    // Rounded otherwise than `high`.
+    std::vector<std::uint16_t> weight(master.high.size());
+    std::vector<std::int8_t> remainder(master.high.size());
+    encodeMaster(master.high, master.low, weight, remainder);
+    return upload(weights, first, {weight, {}});
+}
+
+Status StateAccess::uploadFrozen(GroupId group, std::int64_t first, const MasterView& master)
+{
+    return upload(m_memory.group(group).frozen, first, master);
+}
+
+// In the compute type, to elements from `first` on.
+Status StateAccess::upload(std::byte* weights, std::int64_t first, const MasterView& master)
+{
     weights += static_cast<std::size_t>(first) * sizeOf(m_memory.compute());
-    const auto upload = [&](const auto& values) {
-        return m_copier.toDevice(weights, std::as_bytes(std::span(values)));
-    };
-    if (m_memory.stateCodec() == StateCodec::Compact) { // rounded otherwise than `high`
-        std::vector<std::uint16_t> weight(count);
-        std::vector<std::int8_t> remainder(count);
-        encodeMaster(master.high, master.low, weight, remainder);
-        return upload(weight);
-    }
     if (m_memory.compute() == DType::BF16)
-        return upload(master.high);
-    std::vector<float> joined(count);
+        return m_copier.toDevice(weights, std::as_bytes(master.high));
+    std::vector<float> joined(master.high.size());
     std::transform(
         master.high.begin(), master.high.end(), master.low.begin(), joined.begin(), joinHalves);
-    return upload(joined);
+    return m_copier.toDevice(weights, std::as_bytes(std::span(joined)));
 }
 
 } // namespace mr

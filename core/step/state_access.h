@@ -34,8 +34,11 @@ public:
     Status writeMaster(GroupId group, std::int64_t first, const MasterView& master);
     // Makes the weights that ops read from the same.
     Status uploadWeights(GroupId group, std::int64_t first, const MasterView& master);
+    // Puts weights that no step changes on the device. Precondition: the group has such.
+    Status uploadFrozen(GroupId group, std::int64_t first, const MasterView& master);
 
 private:
+    Status upload(std::byte* weights, std::int64_t first, const MasterView& master);
     std::size_t inMemory(
         GroupId group, StatePart part, std::int64_t first, std::size_t bytes) const;
 

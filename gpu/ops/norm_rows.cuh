@@ -96,7 +96,8 @@ __device__ float innerGradient(T grad, T weight, T x, float rstd, float mean, bo
     return __fmaf_rn(toFloat(grad), gainOf(weight, onePlus), -(normed * mean));
 }
 
-// gradWeight (cols) (+)= the rows of partial (blocks, cols) in order; in rms_norm_backward.cu.
+// gradWeight (cols) (+)= the rows of partial (blocks, cols) in order; does nothing where gradWeight
+// has no data. In rms_norm_backward.cu.
 Status joinNormPartials(
     const TensorView& partial, const TensorView& gradWeight, bool accumulate, cudaStream_t stream);
 

@@ -252,6 +252,8 @@ Status joinPartials(
 Status joinNormPartials(
     const TensorView& partial, const TensorView& gradWeight, bool accumulate, cudaStream_t stream)
 {
+    if (gradWeight.data == nullptr)
+        return {};
     return gradWeight.dtype == DType::BF16
                ? joinPartials<Bf16>(partial, gradWeight, accumulate, stream)
                : joinPartials<float>(partial, gradWeight, accumulate, stream);

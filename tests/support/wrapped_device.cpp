@@ -99,6 +99,11 @@ public:
         return {};
     }
 
+    Status windowProduct(const WindowProductArgs& args, Stream& stream) override
+    {
+        return forward("windowProduct", &Ops::windowProduct, args, stream);
+    }
+
     Status rope(const RopeArgs& args, Stream& stream) override
     {
         return forward("rope", &Ops::rope, args, stream);

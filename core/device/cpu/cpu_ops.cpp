@@ -70,6 +70,34 @@ cpu::Product weightProduct(const LinearBackwardWeightArgs& a) noexcept
     return p;
 }
 
+// out (+)= scale op(a) op(b)
+cpu::Product windowProductOf(const WindowProductArgs& w) noexcept
+{
+    const auto at = [](const ColumnWindow& window) {
+        return window.matrix.data +
+               static_cast<std::size_t>(window.first) * sizeOf(window.matrix.dtype);
+    };
+    const std::int64_t aRow = w.a.matrix.dims[1];
+    const std::int64_t bRow = w.b.matrix.dims[1];
+    cpu::Product p;
+    p.a = at(w.a);
+    p.aRow = w.transposeA ? 1 : aRow;
+    p.aCol = w.transposeA ? aRow : 1;
+    p.b = at(w.b);
+    p.bRow = w.transposeB ? 1 : bRow;
+    p.bCol = w.transposeB ? bRow : 1;
+    p.c = at(w.out);
+    p.cRow = w.out.matrix.dims[1];
+    p.rows = w.out.matrix.dims[0];
+    p.cols = w.out.count;
+    p.depth = w.transposeA ? w.a.matrix.dims[0] : w.a.count;
+    p.type = w.a.matrix.dtype;
+    p.cType = w.out.matrix.dtype;
+    p.accumulate = w.accumulate;
+    p.factor = w.scale;
+    return p;
+}
+
 // product = gradOut^T x
 cpu::Product productAlone(LinearBackwardWeightArgs a) noexcept
 {
@@ -136,6 +164,12 @@ public:
             cpu::add({args.gradWeight, args.product, args.gradWeight}, m_pool);
             return {};
         });
+    }
+
+    Status windowProduct(const WindowProductArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkWindowProduct(args));
+        return on(stream).enqueue([this, args] { return m_matmul.run(windowProductOf(args)); });
     }
 
     Status biasGradient(const BiasGradientArgs& args, Stream& stream) override

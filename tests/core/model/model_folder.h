@@ -6,6 +6,7 @@
 #include "core/model/param_table.h"
 #include "core/model/weights.h"
 #include "support/master_buffers.h"
+#include "support/shared_data.h"
 
 #include <QTemporaryDir>
 
@@ -22,14 +23,6 @@
 #include <vector>
 
 namespace mr::test {
-
-inline std::filesystem::path sharedData()
-{
-    if (const char* shared = std::getenv("MILLRACE_SHARED"))
-        return std::filesystem::path(shared) / "data";
-    const char* source = std::getenv("MILLRACE_SOURCE");
-    return std::filesystem::path(source == nullptr ? "." : source) / "../shared/data";
-}
 
 inline std::string contents(const std::filesystem::path& file)
 {

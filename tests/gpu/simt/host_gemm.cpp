@@ -7,9 +7,10 @@ namespace mr::simt {
 
 namespace {
 
-HostMatrix matrixOf(const TensorView& view)
+// `row`: from a row to the next; 0: the matrix is dense.
+HostMatrix matrixOf(const TensorView& view, std::int64_t row)
 {
-    return {view.data, view.dtype, view.dims[0], view.dims[1], view.dims[1], 1};
+    return {view.data, view.dtype, view.dims[0], view.dims[1], row > 0 ? row : view.dims[1], 1};
 }
 
 } // namespace
@@ -31,9 +32,9 @@ Status HostGemm::run(const gpu::Product& product, cudaStream_t stream)
 Status HostGemm::multiply(const gpu::Product& product)
 {
     HostProduct host;
-    host.a = matrixOf(product.a);
-    host.b = matrixOf(product.b);
-    host.out = matrixOf(product.out);
+    host.a = matrixOf(product.a, product.rowOfA);
+    host.b = matrixOf(product.b, product.rowOfB);
+    host.out = matrixOf(product.out, product.rowOfOut);
     if (product.transposeA)
         host.a = transposed(host.a);
     if (product.transposeB)
@@ -42,8 +43,7 @@ Status HostGemm::multiply(const gpu::Product& product)
         return Status::error(ErrorKind::Internal, "gemm: shapes do not fit");
     if (product.bias.data)
         host.bias = {product.bias.data, product.bias.dtype, 1, product.bias.count(), 0, 1};
-    if (product.scaleA)
-        host.scale = *product.scaleA * *product.scaleB;
+    host.scale = product.scaleA ? *product.scaleA * *product.scaleB : product.factor;
     host.accumulates = product.accumulate;
     simt::multiply(host);
     return {};

@@ -28,16 +28,20 @@ struct Product {
     const std::byte* b = nullptr; // element (k, j) at k * bRow + j * bCol; one of them is 1
     std::int64_t bRow = 0;
     std::int64_t bCol = 1;
-    std::byte* c = nullptr;          // row-major, cols apart
+    std::byte* c = nullptr;          // row-major
+    std::int64_t cRow = 0;           // from a row to the next; 0: cols
     const std::byte* bias = nullptr; // (cols), of `type`; added in F32 before the one rounding
     std::int64_t rows = 0;
     std::int64_t cols = 0;
     std::int64_t depth = 0;
     DType type = DType::F32;       // type of a, b, bias
     DType cType = DType::F32;      // F32 or `type`
-    bool accumulate = false;       // c += product, in one F32 addition per element; cType F32
+    bool accumulate = false;       // c += product, in one F32 addition per element
+    float factor = 1.0F;           // of the product
     const float* scaleA = nullptr; // both or none: factors of the product, before all else
     const float* scaleB = nullptr;
+
+    std::int64_t rowOfC() const noexcept { return cRow > 0 ? cRow : cols; }
 };
 
 // The grid depends on the shape alone. Tiles are whole multiples of 64, the edges aside.

@@ -27,8 +27,8 @@ namespace {
 constexpr std::size_t kMaxPrimitives = 512;
 
 // oneDNN's code generator maps pages for its code and crashes where it gets none. A primitive takes
-// less than this; other threads may take some of it meanwhile.
-constexpr std::size_t kRoomForPrimitive = 16 << 20;
+// a quarter of this; other threads may take the rest meanwhile.
+constexpr std::size_t kRoomForPrimitive = 64 << 20;
 
 // Asks the system, not malloc, which may have as much left without asking.
 bool hasRoomForPrimitive() noexcept
@@ -64,13 +64,13 @@ dnnl_data_type_t typeOf(std::int64_t type) noexcept
 // A tile goes straight to C unless something is added to it on the way.
 bool throughBuffer(const Product& p) noexcept
 {
-    return p.accumulate || p.bias != nullptr || p.scaleA != nullptr;
+    return p.accumulate || p.bias != nullptr || p.scaleA != nullptr || p.factor != 1.0F;
 }
 
 Key keyOf(const Product& p, const Tile& t) noexcept
 {
     const bool buffered = throughBuffer(p);
-    return {t.rows, t.cols, p.depth, p.aRow, p.aCol, p.bRow, p.bCol, buffered ? t.cols : p.cols,
+    return {t.rows, t.cols, p.depth, p.aRow, p.aCol, p.bRow, p.bCol, buffered ? t.cols : p.rowOfC(),
         static_cast<std::int64_t>(p.type),
         static_cast<std::int64_t>(buffered ? DType::F32 : p.cType)};
 }
@@ -284,7 +284,7 @@ void OnednnTiles::runTile(const Product& p, const Tile& tile, const std::byte* a
     const bool buffered = throughBuffer(p);
     float* const pad = scratch;
     float* const buffer = scratch + floatsFor(entry->scratchBytes);
-    std::byte* const direct = p.c + (tile.row * p.cols + tile.col) * cSize;
+    std::byte* const direct = p.c + (tile.row * p.rowOfC() + tile.col) * cSize;
     void* const c = buffered ? static_cast<void*>(buffer) : static_cast<void*>(direct);
 
     const PerThread& t = entry->threads[static_cast<std::size_t>(worker)];

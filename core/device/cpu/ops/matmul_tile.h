@@ -31,10 +31,10 @@ inline Tile tileAt(const Product& p, const TileGrid& grid, std::int64_t index) n
 template <typename T>
 void storeTileAs(const Product& p, const Tile& t, const float* buffer, std::int64_t ld) noexcept
 {
-    const float scale = p.scaleA ? *p.scaleA * *p.scaleB : 1.0F;
+    const float scale = p.scaleA ? *p.scaleA * *p.scaleB : p.factor;
     for (std::int64_t r = 0; r < t.rows; ++r) {
         const float* in = buffer + r * ld;
-        T* out = reinterpret_cast<T*>(p.c) + (t.row + r) * p.cols + t.col;
+        T* out = reinterpret_cast<T*>(p.c) + (t.row + r) * p.rowOfC() + t.col;
         if (p.accumulate) {
             for (std::int64_t c = 0; c < t.cols; ++c)
                 out[c] = fromFloat<T>(toFloat(out[c]) + scale * in[c]);

@@ -69,10 +69,13 @@ void normBackwardRow(const NormGradientRow<T>& row, float* partial) noexcept
     }
 }
 
-// Columns [first, end) of gradWeight (cols) (+)= the rows of partial (blocks, cols) in order.
+// Columns [first, end) of gradWeight (cols) (+)= the rows of partial (blocks, cols) in order; does
+// nothing where gradWeight has no data.
 inline void joinNormPartials(const TensorView& partial, const TensorView& gradWeight,
     bool accumulate, std::int64_t first, std::int64_t end) noexcept
 {
+    if (gradWeight.data == nullptr)
+        return;
     const std::int64_t cols = partial.dims[1];
     const auto* blocks = partial.as<const float>();
     withType(gradWeight.dtype, [&](auto* tag) {

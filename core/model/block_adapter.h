@@ -1,0 +1,69 @@
+// An adapter in the products of a block (frozen_model.h): what it adds to them, and its gradients.
+//
+//     forward    H = x A^T           y[rows] += scale H[ranks] B^T      for each module
+//     backward   Q[ranks] = scale G[rows] B       dB = scale G[rows]^T H[ranks]
+//                dA = Q^T x                       dX += Q A             with G = dL/dy
+//
+// H is made again in backward: it costs rank / rows of the product.
+//
+// Order    y has been rounded to the compute type before the adapter is added, which rounds once
+//          more; so has dX. H and Q are of the compute type.
+// Threads  Engine thread (it enqueues).
+// Errors   Those of the ops, unchanged.
+// Source   Hu et al., "LoRA", arXiv 2106.09685, section 4.1.
+
+#pragma once
+
+#include "core/device/ops.h"
+#include "core/model/frozen_model.h"
+#include "core/model/layout.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace mr {
+
+struct LayerContext;
+
+struct ModuleAdapter {
+    TensorView b; // (rows, rank), c, or its gradient
+    std::int64_t firstRow = 0;
+    std::int64_t firstRank = 0;
+    float scale = 0.0F;
+};
+
+// The adapter of one product, or its gradients. Without modules there is none.
+struct ProductAdapter {
+    TensorView a; // (ranks, in), c, or its gradient
+    std::array<ModuleAdapter, 3> modules;
+    std::size_t count = 0; // of modules
+};
+
+struct BlockAdapter {
+    ProductAdapter qkv;
+    ProductAdapter attnOut;
+    ProductAdapter gateUp;
+    ProductAdapter down;
+};
+
+// Views of the adapter of a group, or of its gradients, in the group's trained memory.
+BlockAdapter blockAdapter(
+    const ParamTable& trained, GroupId group, std::byte* groupData, DType dtype);
+
+// y += what the adapter makes of x.
+Status addAdapter(const LayerContext& context, const ProductAdapter& adapter,
+    const AdapterScratch& scratch, const TensorView& x, const TensorView& y);
+
+struct AdapterBackward {
+    const ProductAdapter& gradients;
+    TensorView gradOut; // (T, out)
+    TensorView x;       // (T, in)
+    TensorView gradX;   // (T, in): added to
+    bool accumulate = false;
+};
+
+Status backwardAdapter(const LayerContext& context, const ProductAdapter& adapter,
+    const AdapterScratch& scratch, const AdapterBackward& backward);
+
+} // namespace mr

@@ -1,0 +1,356 @@
+#include "core/model/frozen_model.h"
+
+#include "core/base/philox.h"
+#include "core/device/adamw.h"
+#include "core/model/weights.h"
+#include "core/tokenizer/text_regex.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace mr {
+
+namespace {
+
+constexpr std::string_view kWeight = ".weight";
+constexpr std::string_view kPeftPrefix = "base_model.model.";
+
+// The slot of the model that holds the tensor, if it is a matrix of a block.
+const ParamSlot* linearSlot(const ParamTable& model, const NamedTensor& tensor)
+{
+    if (tensor.shape.size() != 2 || !std::string_view(tensor.name).ends_with(kWeight))
+        return nullptr;
+    const ParamGroup& group = model.groups[static_cast<std::size_t>(tensor.group.value)];
+    const auto holds = [&](const ParamSlot& slot) {
+        return slot.first <= tensor.first && tensor.first < slot.first + slot.count();
+    };
+    const auto slot = std::find_if(group.paramSlots.begin(), group.paramSlots.end(), holds);
+    constexpr SlotKind kLinear[] = {
+        SlotKind::Qkv, SlotKind::AttnOut, SlotKind::GateUp, SlotKind::Down};
+    return std::ranges::count(kLinear, slot->kind) > 0 ? &*slot : nullptr;
+}
+
+// Does the entry end the module's name, at a dot?
+bool isTarget(const std::string& module, const std::string& entry)
+{
+    return module == entry || module.ends_with("." + entry);
+}
+
+// "q_proj" of "model.layers.0.self_attn.q_proj".
+std::string lastName(const std::string& module)
+{
+    return module.substr(module.rfind('.') + 1);
+}
+
+// The block of "model.layers.12.mlp.up_proj".
+std::int64_t blockOf(const std::string& module)
+{
+    constexpr std::string_view kBefore = "model.layers.";
+    return std::stoll(module.substr(kBefore.size()));
+}
+
+// A rule or pattern of the settings, compiled.
+class ModulePattern
+{
+public:
+    static Result<ModulePattern> compile(const std::string& expression)
+    {
+        auto regex = TextRegex::compile(expression);
+        if (!regex.ok())
+            return Status::error(ErrorKind::InvalidArgument,
+                "adapter: pattern '" + expression + "': " + regex.status().message());
+        return ModulePattern(std::move(regex).value());
+    }
+
+    Result<bool> matches(const std::string& module) const
+    {
+        RegexMatcher matcher(*m_regex);
+        RegexMatcher::Cursor at;
+        TextRange found;
+        MR_ASSIGN(const bool isFound, matcher.next(module, at, found));
+        return isFound && found.begin == 0 && found.end == module.size();
+    }
+
+private:
+    explicit ModulePattern(TextRegex regex)
+        : m_regex(std::make_shared<TextRegex>(std::move(regex)))
+    {
+    }
+
+    std::shared_ptr<const TextRegex> m_regex;
+};
+
+// Sets the rank and alpha of modules by rules.
+class AdapterRules
+{
+public:
+    static Result<AdapterRules> compile(const std::vector<AdapterRule>& rules)
+    {
+        AdapterRules all;
+        for (const AdapterRule& rule : rules) {
+            MR_ASSIGN(
+                ModulePattern pattern, ModulePattern::compile("^(?:.*\\.)?(?:" + rule.key + ")$"));
+            all.m_rules.emplace_back(std::move(pattern), rule.value);
+        }
+        return all;
+    }
+
+    Result<double> valueFor(const std::string& module, double otherwise) const
+    {
+        for (const auto& [pattern, value] : m_rules) {
+            MR_ASSIGN(const bool holds, pattern.matches(module));
+            if (holds)
+                return value;
+        }
+        return otherwise;
+    }
+
+private:
+    std::vector<std::pair<ModulePattern, double>> m_rules;
+};
+
+Status setRanks(std::vector<AdapterModule>& modules, const AdapterSettings& settings)
+{
+    MR_ASSIGN(const AdapterRules ranks, AdapterRules::compile(settings.ranks));
+    MR_ASSIGN(const AdapterRules alphas, AdapterRules::compile(settings.alphas));
+    for (AdapterModule& module : modules) {
+        MR_ASSIGN(
+            const double rank, ranks.valueFor(module.name, static_cast<double>(settings.rank)));
+        MR_ASSIGN(const double alpha, alphas.valueFor(module.name, settings.alpha));
+        module.rank = std::llround(rank);
+        module.scale =
+            static_cast<float>(alpha / (settings.rankStabilised ? std::sqrt(rank) : rank));
+        if (module.rank < 1 || module.rank > std::min(module.rows, module.in))
+            return Status::error(ErrorKind::InvalidArgument,
+                fmt::format("adapter: rank {} does not fit {}, whose matrix is {} x {}; give 1 to "
+                            "{}",
+                    module.rank, module.name, module.rows, module.in,
+                    std::min(module.rows, module.in)));
+        if (!std::isfinite(alpha) || alpha == 0.0)
+            return Status::error(ErrorKind::InvalidArgument,
+                "adapter: alpha must not be 0, or the adapter of " + module.name +
+                    " changes nothing; the usual value is the rank");
+    }
+    return {};
+}
+
+// Every linear module of the blocks.
+std::vector<AdapterModule> linearModules(const ParamTable& model)
+{
+    std::vector<AdapterModule> modules;
+    for (const NamedTensor& tensor : model.tensors) {
+        const ParamSlot* slot = linearSlot(model, tensor);
+        if (slot == nullptr)
+            continue;
+        AdapterModule module;
+        module.name = tensor.name.substr(0, tensor.name.size() - kWeight.size());
+        module.product = slot->kind;
+        module.firstRow = (tensor.first - slot->first) / slot->cols;
+        module.rows = tensor.shape[0];
+        module.in = tensor.shape[1];
+        modules.push_back(std::move(module));
+    }
+    return modules;
+}
+
+Status noSuchModule(const std::vector<AdapterModule>& modules, const std::string& wanted)
+{
+    std::set<std::string> names;
+    for (const AdapterModule& module : modules)
+        names.insert(lastName(module.name));
+    return Status::error(ErrorKind::InvalidArgument,
+        fmt::format("adapter: no linear module of the model is called '{}'; there are {}", wanted,
+            fmt::join(names, ", ")));
+}
+
+bool isAny(const std::string& module, const std::vector<std::string>& entries)
+{
+    return std::ranges::any_of(
+        entries, [&](const std::string& entry) { return isTarget(module, entry); });
+}
+
+// Keeps those that the settings name.
+Status keepTargets(std::vector<AdapterModule>& modules, const AdapterSettings& settings)
+{
+    const std::vector<AdapterModule> all = modules;
+    for (const std::string& entry : settings.targets)
+        if (std::ranges::none_of(
+                all, [&](const AdapterModule& module) { return isTarget(module.name, entry); }))
+            return noSuchModule(all, entry);
+    std::erase_if(modules, [&](const AdapterModule& module) {
+        const bool isInLayers = settings.layers.empty() ||
+                                std::ranges::count(settings.layers, blockOf(module.name)) > 0;
+        const bool isNamed = settings.targets.empty() || isAny(module.name, settings.targets);
+        return !isInLayers || !isNamed || isAny(module.name, settings.excluded);
+    });
+    if (!settings.targetPattern.empty()) {
+        MR_ASSIGN(const ModulePattern pattern, ModulePattern::compile(settings.targetPattern));
+        std::vector<AdapterModule> kept;
+        for (AdapterModule& module : modules) {
+            MR_ASSIGN(const bool matches, pattern.matches(module.name));
+            if (matches)
+                kept.push_back(std::move(module));
+        }
+        modules = std::move(kept);
+    }
+    if (modules.empty())
+        return noSuchModule(all,
+            settings.targetPattern.empty() ? "a target in these layers" : settings.targetPattern);
+    return {};
+}
+
+void addTensor(ParamTable& table, const std::string& module, const char* matrix, std::int64_t first,
+    std::vector<std::int64_t> shape)
+{
+    table.tensors.push_back({std::string(kPeftPrefix) + module + matrix,
+        GroupId{static_cast<std::int32_t>(table.groups.size()) - 1}, first, std::move(shape)});
+}
+
+// A of the modules of one product in one slot, then each module's B.
+void placeProduct(ParamTable& table, std::span<AdapterModule> modules)
+{
+    std::int64_t ranks = 0;
+    for (AdapterModule& module : modules)
+        module.firstRank = std::exchange(ranks, ranks + module.rank);
+    const std::int64_t in = modules.front().in;
+    const std::int64_t a = addSlot(table, SlotKind::AdapterA, ranks, in, 2).first;
+    for (AdapterModule& module : modules) {
+        module.a = a + module.firstRank * in;
+        module.b = addSlot(table, SlotKind::AdapterB, module.rows, module.rank, 2).first;
+        addTensor(table, module.name, ".lora_A.weight", module.a, {module.rank, in});
+        addTensor(table, module.name, ".lora_B.weight", module.b, {module.rows, module.rank});
+    }
+}
+
+// Runs of modules with the same product.
+void placeGroup(ParamTable& table, std::vector<AdapterModule>& modules)
+{
+    for (std::size_t first = 0; first < modules.size();) {
+        const auto isOther = [&](const AdapterModule& module) {
+            return module.product != modules[first].product;
+        };
+        const auto begin = modules.begin() + static_cast<std::ptrdiff_t>(first);
+        const auto end = std::find_if(begin, modules.end(), isOther);
+        placeProduct(table, {begin, end});
+        first = static_cast<std::size_t>(end - modules.begin());
+    }
+}
+
+ParamTable emptyTable(const ParamTable& model)
+{
+    ParamTable table;
+    table.firstNorm = model.firstNorm;
+    for (const ParamGroup& group : model.groups)
+        table.groups.push_back({group.name, 0, {}});
+    return table;
+}
+
+// Uniform in +-bound.
+void fillUniform(std::uint64_t key, float bound, std::int64_t first, const MasterView& out)
+{
+    for (std::size_t i = 0; i < out.high.size(); ++i) {
+        const auto at = static_cast<std::uint64_t>(first) + i;
+        const std::uint32_t word = philox(key, at / 4)[at % 4];
+        const double unit = (static_cast<double>(word) + 0.5) * 0x1p-31 - 1.0;
+        const auto value = static_cast<float>(bound * unit);
+        out.high[i] = highHalf(value);
+        if (!out.low.empty())
+            out.low[i] = lowHalf(value);
+    }
+}
+
+} // namespace
+
+const ParamTable& modelTable(const ParamTable& trained, GroupId group) noexcept
+{
+    return frozenElements(trained, group) > 0 ? trained.frozen->model : trained;
+}
+
+std::int64_t frozenElements(const ParamTable& trained, GroupId group) noexcept
+{
+    return trained.frozen ? trained.frozen->frozenElements(group) : 0;
+}
+
+std::int64_t mostAdapterRanks(const ParamTable& trained) noexcept
+{
+    std::int64_t most = 0;
+    if (trained.frozen)
+        for (const auto& modules : trained.frozen->adapters)
+            for (const AdapterModule& module : modules)
+                most = std::max(most, module.firstRank + module.rank);
+    return most;
+}
+
+Result<ParamTable> trainedLayers(const ParamTable& model, const std::vector<GroupId>& groups)
+{
+    auto frozen = std::make_shared<FrozenModel>();
+    frozen->model = model;
+    frozen->isFrozen.assign(model.groups.size(), true);
+    frozen->adapters.resize(model.groups.size());
+    for (const GroupId group : groups) {
+        if (group.value < 0 || static_cast<std::size_t>(group.value) >= model.groups.size())
+            return Status::error(ErrorKind::InvalidArgument,
+                fmt::format("the model has no layer {} to train", group.value));
+        frozen->isFrozen[static_cast<std::size_t>(group.value)] = false;
+    }
+    if (groups.empty())
+        return Status::error(ErrorKind::InvalidArgument, "no layer to train is named");
+    ParamTable table = emptyTable(model);
+    for (std::size_t g = 0; g < model.groups.size(); ++g) {
+        if (frozen->isFrozen[g])
+            continue;
+        table.groups[g] = model.groups[g];
+        for (const ParamSlot& slot : model.groups[g].paramSlots)
+            table.parameters += slot.count();
+    }
+    std::ranges::copy_if(
+        model.tensors, std::back_inserter(table.tensors), [&](const NamedTensor& tensor) {
+            return !frozen->isFrozen[static_cast<std::size_t>(tensor.group.value)];
+        });
+    table.frozen = std::move(frozen);
+    return table;
+}
+
+Result<ParamTable> adapterTable(const ParamTable& model, const AdapterSettings& settings)
+{
+    std::vector<AdapterModule> modules = linearModules(model);
+    MR_TRY(keepTargets(modules, settings));
+    MR_TRY(setRanks(modules, settings));
+    auto frozen = std::make_shared<FrozenModel>();
+    frozen->model = model;
+    frozen->isFrozen.assign(model.groups.size(), true);
+    frozen->adapters.resize(model.groups.size());
+    ParamTable table;
+    table.firstNorm = model.firstNorm;
+    for (std::size_t g = 0; g < model.groups.size(); ++g) {
+        table.groups.push_back({model.groups[g].name, 0, {}});
+        std::vector<AdapterModule>& own = frozen->adapters[g];
+        std::ranges::copy_if(modules, std::back_inserter(own), [&](const AdapterModule& module) {
+            return blockOf(module.name) == static_cast<std::int64_t>(g) - 1;
+        });
+        placeGroup(table, own);
+    }
+    table.frozen = std::move(frozen);
+    return table;
+}
+
+std::unique_ptr<MasterReader> initialAdapter(const ParamTable& table, std::uint64_t seed)
+{
+    return madeWeights(
+        table, [seed](const NamedTensor& tensor, std::int64_t first, const MasterView& out) {
+            if (!tensor.name.ends_with(".lora_A.weight"))
+                return; // zero
+            const std::uint64_t key = XXH3_64bits(tensor.name.data(), tensor.name.size()) ^ seed;
+            const double in = static_cast<double>(tensor.shape[1]);
+            fillUniform(key, static_cast<float>(1.0 / std::sqrt(in)), first, out);
+        });
+}
+
+} // namespace mr

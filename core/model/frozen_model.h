@@ -1,0 +1,100 @@
+// FrozenModel: a model of which some layers, or an adapter beside it, are trained.
+//
+// A table of trained parameters (ParamTable) points to it. Its groups are those of the model: a
+// group of which nothing is trained is empty, and one with an adapter has the adapter's matrices.
+//
+// LoRA (Hu et al., "LoRA", arXiv 2106.09685): a linear module with weight W (rows, in) gives
+// W x + scale B A x, with A (rank, in) and B (rows, rank). scale is alpha / rank, or with rank
+// stabilisation (Kalajdzievski, arXiv 2312.03732) alpha / sqrt(rank). A is drawn from
+// +-1 / sqrt(in), B is zero, so a fresh adapter changes nothing.
+//
+// Modules that share an input (q, k and v; gate and up) have one A, their rows below each other, so
+// that the input is read once.
+//
+// Threads  Values; not changed once built.
+// Units    Elements.
+
+#pragma once
+
+#include "core/model/master.h"
+#include "core/model/param_table.h"
+
+#include <millrace/status.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace mr {
+
+// A rule holds for a module if its key, a regular expression, matches the module's name whole or
+// behind a dot; the first that does counts (PEFT's rank_pattern and alpha_pattern).
+struct AdapterRule {
+    std::string key;
+    double value = 0.0;
+
+    bool operator==(const AdapterRule&) const = default;
+};
+
+// Which modules have an adapter, and of which rank: the fields of PEFT's LoraConfig that we train.
+struct AdapterSettings {
+    std::int64_t rank = 16;
+    double alpha = 16.0;
+    bool rankStabilised = false;
+    // Ends of module names ("q_proj", "mlp.down_proj"); empty: every linear module of the blocks.
+    std::vector<std::string> targets = {};
+    std::string targetPattern = {};         // in their place: matches the whole name
+    std::vector<std::string> excluded = {}; // ends of names that have none
+    std::vector<std::int64_t> layers = {};  // blocks; empty: all
+    std::vector<AdapterRule> ranks = {};
+    std::vector<AdapterRule> alphas = {};
+
+    bool operator==(const AdapterSettings&) const = default;
+};
+
+// One linear module with an adapter.
+struct AdapterModule {
+    std::string name;          // "model.layers.0.self_attn.q_proj"
+    SlotKind product{};        // the slot of the model that has its rows
+    std::int64_t firstRow = 0; // of that slot
+    std::int64_t rows = 0;
+    std::int64_t in = 0;
+    std::int64_t rank = 0;
+    std::int64_t firstRank = 0; // among the ranks of the modules of its product
+    float scale = 0.0F;
+    std::int64_t a = 0; // element of the trained group where A begins
+    std::int64_t b = 0; // ... and B
+};
+
+struct FrozenModel {
+    ParamTable model;                                 // all of it
+    std::vector<bool> isFrozen;                       // by group: its weights stay as they are
+    std::vector<std::vector<AdapterModule>> adapters; // by group, in the order of the model
+
+    std::int64_t frozenElements(GroupId group) const noexcept
+    {
+        const auto index = static_cast<std::size_t>(group.value);
+        return isFrozen[index] ? model.groups[index].elements : 0;
+    }
+};
+
+// The table in which the model's own weights of a group lie.
+const ParamTable& modelTable(const ParamTable& trained, GroupId group) noexcept;
+// Elements of a group that no step changes.
+std::int64_t frozenElements(const ParamTable& trained, GroupId group) noexcept;
+// Ranks of the modules of one product, at most: columns of x A^T. 0: there is no adapter.
+std::int64_t mostAdapterRanks(const ParamTable& trained) noexcept;
+
+// The groups that are named are trained, the others frozen. InvalidArgument: none is named, or one
+// that the model has not.
+Result<ParamTable> trainedLayers(const ParamTable& model, const std::vector<GroupId>& groups);
+
+// An adapter on the blocks of the model, which is frozen. InvalidArgument names a rank outside
+// [1, smaller side], an alpha of 0, or a target that no module has, with those there are.
+Result<ParamTable> adapterTable(const ParamTable& model, const AdapterSettings& settings);
+
+// A fresh adapter: Philox keyed by the tensor's name and `seed`. The table outlives it.
+std::unique_ptr<MasterReader> initialAdapter(const ParamTable& table, std::uint64_t seed);
+
+} // namespace mr

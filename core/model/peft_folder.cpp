@@ -1,0 +1,219 @@
+#include "core/model/peft_folder.h"
+
+#include "core/api/json_fields.h"
+#include "core/base/file.h"
+#include "core/model/export_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <system_error>
+
+namespace mr {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::uint64_t kMostAdapterConfigBytes = 1U << 20;
+constexpr std::string_view kConfigFile = "adapter_config.json";
+constexpr std::string_view kWeightsFile = "adapter_model.safetensors";
+constexpr std::int64_t kDefaultRank = 8; // of PEFT, where a field is missing
+constexpr std::int64_t kMostRank = 1 << 20;
+
+// Change nothing in what a finished adapter computes.
+constexpr std::array<std::string_view, 14> kInformative = {"auto_mapping",
+    "base_model_name_or_path", "inference_mode", "init_lora_weights", "layers_pattern",
+    "loftq_config", "lora_dropout", "megatron_core", "peft_version", "qalora_group_size",
+    "revision", "runtime_config", "task_type", "ensure_weight_tying"};
+
+// Null, false, "none" or empty: a variant that is not used.
+bool isUnused(const json& value)
+{
+    return value.is_null() || value == false || value == "none" ||
+           ((value.is_object() || value.is_array()) && value.empty());
+}
+
+std::vector<std::string> namesIn(JsonFields& fields, std::string_view key)
+{
+    std::vector<std::string> names;
+    const json* value = fields.find(key);
+    if (value == nullptr)
+        return names;
+    for (const json& name : value->is_array() ? *value : json::array({*value})) {
+        if (name.is_string())
+            names.push_back(name.get<std::string>());
+        else
+            fields.fail(key, "must be a list of names");
+    }
+    return names;
+}
+
+std::vector<AdapterRule> rulesIn(JsonFields& fields, std::string_view key)
+{
+    std::vector<AdapterRule> rules;
+    const json* value = fields.find(key);
+    if (value == nullptr)
+        return rules;
+    if (!value->is_object())
+        fields.fail(key, "must be an object of patterns and numbers");
+    else
+        for (const auto& [pattern, number] : value->items()) {
+            if (number.is_number())
+                rules.push_back({pattern, number.get<double>()});
+            else
+                fields.fail(key, "must give numbers");
+        }
+    return rules;
+}
+
+std::vector<std::int64_t> layersIn(JsonFields& fields)
+{
+    constexpr std::string_view kKey = "layers_to_transform";
+    std::vector<std::int64_t> layers;
+    const json* value = fields.find(kKey);
+    if (value == nullptr)
+        return layers;
+    for (const json& layer : value->is_array() ? *value : json::array({*value})) {
+        if (layer.is_number_integer())
+            layers.push_back(layer.get<std::int64_t>());
+        else
+            fields.fail(kKey, "must be a list of numbers of blocks");
+    }
+    return layers;
+}
+
+// A list of ends of names; a word of PEFT's for all of them; or one expression for whole names.
+void readTargets(JsonFields& fields, AdapterSettings& settings)
+{
+    constexpr std::string_view kKey = "target_modules";
+    const json* value = fields.find(kKey);
+    if (value == nullptr)
+        return fields.fail(kKey,
+            "is missing, and PEFT then takes modules by the kind of the model; name them, as "
+            R"(["q_proj", "v_proj"] or "all-linear")");
+    if (!value->is_string()) {
+        settings.targets = namesIn(fields, kKey);
+        if (settings.targets.empty())
+            fields.fail(kKey, "names no module");
+        return;
+    }
+    const auto text = value->get<std::string>();
+    if (text != "all-linear")
+        settings.targetPattern = text;
+}
+
+// Variants of LoRA compute something else.
+void refuseVariants(JsonFields& fields, const json& object)
+{
+    if (fields.text("peft_type", "") != "LORA")
+        fields.fail("peft_type", R"(must be "LORA"; other adapters are not read)");
+    if (fields.boolean("fan_in_fan_out", false))
+        fields.fail(
+            "fan_in_fan_out", "is true: the matrices are turned over, which no model here has");
+    for (const std::string& key : fields.unknown()) {
+        const bool isNeutral = std::ranges::count(kInformative, key) > 0 || isUnused(object[key]);
+        if (!isNeutral)
+            fields.fail(key, "is " + shown(object[key]) +
+                                 ": this variant of LoRA computes something that is not built");
+    }
+}
+
+json numberOf(double value)
+{
+    const bool isWhole = value == std::floor(value) && std::abs(value) < 0x1p53;
+    return isWhole ? json(static_cast<std::int64_t>(value)) : json(value);
+}
+
+json objectOf(const std::vector<AdapterRule>& rules)
+{
+    json object = json::object();
+    for (const AdapterRule& rule : rules)
+        object[rule.key] = numberOf(rule.value);
+    return object;
+}
+
+json targetsOf(const AdapterSettings& settings)
+{
+    if (!settings.targetPattern.empty())
+        return settings.targetPattern;
+    return settings.targets.empty() ? json("all-linear") : json(settings.targets);
+}
+
+std::string configText(const PeftConfig& config)
+{
+    const AdapterSettings& s = config.settings;
+    nlohmann::ordered_json out;
+    out["peft_type"] = "LORA";
+    out["task_type"] = "CAUSAL_LM";
+    out["base_model_name_or_path"] =
+        config.base.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(config.base);
+    out["r"] = s.rank;
+    out["lora_alpha"] = numberOf(s.alpha);
+    out["use_rslora"] = s.rankStabilised;
+    out["target_modules"] = targetsOf(s);
+    out["exclude_modules"] = s.excluded.empty() ? json() : json(s.excluded);
+    out["layers_to_transform"] = s.layers.empty() ? json() : json(s.layers);
+    out["rank_pattern"] = objectOf(s.ranks);
+    out["alpha_pattern"] = objectOf(s.alphas);
+    out["lora_dropout"] = 0.0;
+    out["bias"] = "none";
+    out["fan_in_fan_out"] = false;
+    out["init_lora_weights"] = true;
+    out["inference_mode"] = true;
+    out["use_dora"] = false;
+    return out.dump(2) + "\n";
+}
+
+} // namespace
+
+Result<PeftConfig> readPeftConfig(const fs::path& folder)
+{
+    const fs::path file = folder / kConfigFile;
+    MR_ASSIGN(const std::string text, readWholeFile(file, kMostAdapterConfigBytes));
+    const json object = json::parse(text, nullptr, false);
+    if (object.is_discarded())
+        return Status::error(ErrorKind::InvalidArgument, file.string() + ": is not JSON");
+    JsonFields fields(object, file.string());
+    PeftConfig config;
+    AdapterSettings& settings = config.settings;
+    config.base = fields.text("base_model_name_or_path", "");
+    settings.rank = fields.integer("r", {1, kMostRank}, kDefaultRank);
+    settings.alpha = fields.number("lora_alpha", kDefaultRank);
+    settings.rankStabilised = fields.boolean("use_rslora", false);
+    readTargets(fields, settings);
+    settings.excluded = namesIn(fields, "exclude_modules");
+    settings.layers = layersIn(fields);
+    settings.ranks = rulesIn(fields, "rank_pattern");
+    settings.alphas = rulesIn(fields, "alpha_pattern");
+    if (fields.status().ok())
+        refuseVariants(fields, object);
+    MR_TRY(fields.status());
+    return config;
+}
+
+Result<std::unique_ptr<MasterReader>> openPeftWeights(
+    const fs::path& folder, const ParamTable& table)
+{
+    return openTensors(folder / kWeightsFile, table);
+}
+
+Status savePeft(const fs::path& folder, const PeftConfig& config, const ParamTable& table,
+    MasterReader& master, ExportType type)
+{
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error)
+        return Status::error(
+            ErrorKind::Io, "create folder " + folder.string() + ": " + error.message());
+    MR_TRY(writeTensors(folder / kWeightsFile, table, master, type));
+    return replaceFile(folder / kConfigFile, configText(config));
+}
+
+} // namespace mr
