@@ -20,6 +20,9 @@ namespace mr::app {
 
 using Action = std::function<int()>;
 
+inline constexpr const char* kAdapterHelp =
+    "Folder of a LoRA adapter in PEFT's format, which is put on the model";
+
 // Each sets `action` when its subcommand is parsed.
 void addTrain(CLI::App& app, Action& action);
 void addResume(CLI::App& app, Action& action);

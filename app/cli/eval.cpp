@@ -21,6 +21,7 @@ namespace {
 
 struct EvalOptions {
     std::string model;
+    std::string adapter;
     std::vector<std::string> data;
     DataOptions rows;
     std::string split;
@@ -129,6 +130,7 @@ int eval(EvalOptions options)
     model.seqLen = options.seqLen;
     model.cache = options.answers > 0;
     model.compute = compute.value();
+    model.adapter = options.adapter;
     const auto bytes = InferenceModel::deviceBytes(options.model, model);
     if (!bytes.ok())
         return fail(bytes.status(), options.json);
@@ -161,6 +163,7 @@ void addEval(CLI::App& app, Action& action)
     CLI::App* command = app.add_subcommand("eval", "Mean cross-entropy on data");
     command->add_option("--model", options->model, "Folder of a model, a checkpoint or a run")
         ->required();
+    command->add_option("--adapter", options->adapter, kAdapterHelp);
     command->add_option("--data", options->data, "Dataset file; may be repeated")->required();
     options->rows.addTo(*command);
     auto* blocks = command->add_option(

@@ -16,6 +16,7 @@ namespace {
 
 struct Arguments {
     std::string model;
+    std::string adapter;
     Prompt prompt;
     std::string device = "auto";
     std::string precision = "fp32";
@@ -75,6 +76,7 @@ Result<Asked> run(const Arguments& options)
     MR_ASSIGN(auto choice, parseDevice(options.device));
     MR_ASSIGN(auto folder, modelFolderOf(options.model));
     inference.cache = true;
+    inference.adapter = options.adapter;
     Asked out;
     MR_TRY(readFirst(options, folder, inference, out.prompt));
     MR_ASSIGN(auto bytes, InferenceModel::deviceBytes(folder, inference));
@@ -118,6 +120,7 @@ void addGenerate(CLI::App& app, Action& action)
     CLI::App* command = app.add_subcommand("generate", "Text from a model");
     command->add_option("--model", options->model, "Folder of a model, a checkpoint or a run")
         ->required();
+    command->add_option("--adapter", options->adapter, kAdapterHelp);
     command->add_option("--prompt", options->prompt.text,
         "Prompt; a run trained on prompts and answers reads it as it did in training");
     command->add_option(

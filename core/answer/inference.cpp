@@ -1,5 +1,7 @@
 #include "core/answer/inference.h"
 
+#include "core/model/frozen_model.h"
+#include "core/model/peft_folder.h"
 #include "core/model/weights.h"
 #include "core/plan/plan_builder.h"
 #include "core/plan/policies.h"
@@ -23,7 +25,10 @@ Result<std::unique_ptr<InferenceModel>> InferenceModel::describe(
         return Status::error(ErrorKind::InvalidArgument,
             fmt::format("{}: the model allows {} positions, not {}", folder, most, seqLen));
     model->m_table = buildParamTable(model->m_config);
-    model->m_micro = {seqLen, options.microBatch, 1, options.compute};
+    if (!options.adapter.empty())
+        MR_TRY(model->addAdapter(options.adapter));
+    model->m_micro = {
+        seqLen, options.microBatch, 1, options.compute, false, mostAdapterRanks(model->m_table)};
     model->m_shape = modelShape(model->m_config, model->m_table, model->m_micro);
     model->m_step.recompute = Recompute::Block;
     model->m_step.precision = options.compute == DType::F32 ? Precision::F32 : Precision::BF16;
@@ -34,6 +39,18 @@ Result<std::unique_ptr<InferenceModel>> InferenceModel::describe(
         model->m_plan.items.push_back({Tier::Device, MemoryUse::KeyValueCache, {}, cache.bytes()});
     }
     return model;
+}
+
+// The model stays as it is, and what the adapter adds is read beside it.
+Status InferenceModel::addAdapter(const std::string& adapter)
+{
+    MR_ASSIGN(const PeftConfig config, readPeftConfig(adapter));
+    auto table = adapterTable(m_table, config.settings);
+    if (!table.ok())
+        return Status::error(table.status().kind(),
+            adapter + ": does not fit this model: " + table.status().message());
+    m_table = std::move(table).value();
+    return {};
 }
 
 Result<std::size_t> InferenceModel::deviceBytes(
@@ -48,19 +65,26 @@ Result<std::unique_ptr<InferenceModel>> InferenceModel::load(
 {
     MR_ASSIGN(std::unique_ptr<InferenceModel> model, describe(folder, options));
     MR_ASSIGN(model->m_tokenizer, Tokenizer::openFor(folder, model->m_config.vocab));
-    MR_TRY(model->loadWeightsOnto(folder, device));
+    MR_TRY(model->loadWeightsOnto(folder, options.adapter, device));
     return model;
 }
 
-Status InferenceModel::loadWeightsOnto(const std::string& folder, Device& device)
+Status InferenceModel::loadWeightsOnto(
+    const std::string& folder, const std::string& adapter, Device& device)
 {
-    MR_ASSIGN(auto weights, openWeights(folder, m_config, m_table));
+    const ParamTable& model = m_table.frozen ? m_table.frozen->model : m_table;
+    MR_ASSIGN(auto weights, openWeights(folder, m_config, model));
+    std::unique_ptr<MasterReader> added;
+    if (!adapter.empty()) {
+        MR_ASSIGN(added, openPeftWeights(adapter, m_table));
+    }
     MR_ASSIGN(m_tiers, TierStore::create(device, m_plan));
     MR_ASSIGN(
         m_memory, RunMemory::create(*m_tiers, m_config, m_table, m_micro, 1, 2, Recompute::Block));
     MR_ASSIGN(m_executor, StepExecutor::create(device, *m_memory, m_config, m_table, nullptr));
     MR_TRY(m_executor->prepareMemory());
-    return installMaster(*m_executor, *m_memory, *weights);
+    MR_TRY(installMaster(*m_executor, *m_memory, added ? *added : *weights));
+    return installFrozen(*m_executor, m_table, *weights);
 }
 
 Result<EvalResult> InferenceModel::evaluate(const TokenSet& set)

@@ -2,7 +2,8 @@
 //
 // Threads    One thread; blocks on files while loading.
 // Ownership  Owns all it made; borrows the Device.
-// Errors     Those of config, weights and tokenizer; OutOfMemory of the device. Internal: a loss or
+// Errors     Those of config, weights, adapter and tokenizer; OutOfMemory of the device. Internal:
+// a loss or
 // a
 //            logit is not finite.
 //
@@ -30,7 +31,8 @@ struct InferenceOptions {
     std::int64_t seqLen = 0; // tokens of one sequence; 0: the model's maximum
     std::int64_t microBatch = 1;
     DType compute = DType::F32;
-    bool cache = false; // keys and values of a sequence are kept: generation
+    bool cache = false;       // keys and values of a sequence are kept: generation
+    std::string adapter = {}; // folder of one that is put on the model (peft_folder.h); empty: none
 };
 
 // Positions to ask for where a sequence of so many tokens is all there will be: models allow far
@@ -63,7 +65,8 @@ private:
     InferenceModel() = default;
     static Result<std::unique_ptr<InferenceModel>> describe(
         const std::string& folder, const InferenceOptions& options);
-    Status loadWeightsOnto(const std::string& folder, Device& device);
+    Status addAdapter(const std::string& adapter);
+    Status loadWeightsOnto(const std::string& folder, const std::string& adapter, Device& device);
     TurnFor turnFor();
 
     ModelConfig m_config;

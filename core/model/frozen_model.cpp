@@ -116,6 +116,18 @@ private:
     std::vector<std::pair<ModulePattern, double>> m_rules;
 };
 
+Status setRank(AdapterModule& module, double rank)
+{
+    const std::int64_t most = std::min(module.rows, module.in);
+    const bool fits = rank >= 1.0 && rank <= static_cast<double>(most) && rank == std::floor(rank);
+    if (!fits)
+        return Status::error(ErrorKind::InvalidArgument,
+            fmt::format("adapter: rank {} does not fit {}, whose matrix is {} x {}; give 1 to {}",
+                rank, module.name, module.rows, module.in, most));
+    module.rank = std::llround(rank);
+    return {};
+}
+
 Status setRanks(std::vector<AdapterModule>& modules, const AdapterSettings& settings)
 {
     MR_ASSIGN(const AdapterRules ranks, AdapterRules::compile(settings.ranks));
@@ -124,19 +136,14 @@ Status setRanks(std::vector<AdapterModule>& modules, const AdapterSettings& sett
         MR_ASSIGN(
             const double rank, ranks.valueFor(module.name, static_cast<double>(settings.rank)));
         MR_ASSIGN(const double alpha, alphas.valueFor(module.name, settings.alpha));
-        module.rank = std::llround(rank);
+        MR_TRY(setRank(module, rank));
         module.scale =
             static_cast<float>(alpha / (settings.rankStabilised ? std::sqrt(rank) : rank));
-        if (module.rank < 1 || module.rank > std::min(module.rows, module.in))
+        if (!std::isfinite(module.scale) || module.scale == 0.0F)
             return Status::error(ErrorKind::InvalidArgument,
-                fmt::format("adapter: rank {} does not fit {}, whose matrix is {} x {}; give 1 to "
-                            "{}",
-                    module.rank, module.name, module.rows, module.in,
-                    std::min(module.rows, module.in)));
-        if (!std::isfinite(alpha) || alpha == 0.0)
-            return Status::error(ErrorKind::InvalidArgument,
-                "adapter: alpha must not be 0, or the adapter of " + module.name +
-                    " changes nothing; the usual value is the rank");
+                fmt::format("adapter: alpha {} makes nothing or no number of {}; the usual value "
+                            "is the rank",
+                    alpha, module.name));
     }
     return {};
 }

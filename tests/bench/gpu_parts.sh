@@ -8,7 +8,7 @@ ops=(accumulate adamw adamwCompact add attention attentionBackward biasGradient 
     columnEnergy crossEntropy embed embedBackward fill finishGradient gatherColumns headNormRope
     headNormRopeBackward join linear linearBackwardInput linearBackwardWeight normBlocks normJoin
     quantize rmsNorm rmsNormBackward rope
-    scatterColumns softcap split sum swiglu swigluBackward)
+    scatterColumns softcap split sum swiglu swigluBackward windowProduct)
 
 was_skipped() { [[ $verdict == skipped* ]]; }
 

@@ -1,8 +1,9 @@
 // The GUI thread is never busy for long: a run of ten thousand steps and more to come is in the
 // history, pages are switched and charts zoomed, and no turn of the event loop takes 50 ms of the
-// thread's processor time. Not of the clock: a busy machine is no fault of the window, and neither
-// is a slower processor: a sort beside it says how fast it is, and what took long is done once
-// more. The first showing of a page is reported and not judged.
+// thread's processor time on a machine with nothing else to do (MR_QUIET=1). Beside other work
+// caches are shared, and processor time doubles: then a turn may take three times as long, which
+// still finds a query or a layout of everything on this thread. The first showing of a page is
+// reported and not judged.
 
 #include "charts/line_chart.h"
 #include "language.h"
@@ -26,12 +27,9 @@
 #include <QTest>
 #include <QTimer>
 
-#include <algorithm>
-#include <cstdint>
 #include <ctime>
 #include <functional>
 #include <memory>
-#include <random>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -47,33 +45,20 @@ constexpr std::int64_t kSteps = 10'000;
 constexpr std::int64_t kMoreSteps = 400;
 constexpr std::int64_t kBatch = 20;
 constexpr double kMostMs = 50.0;
-constexpr int kAttempts = 3;
-// A sort of so many numbers takes so long where 50 ms are 50 ms (one core of an AMD EPYC, alone).
-constexpr int kSorted = 200'000;
-constexpr double kSortMs = 14.0;
-constexpr int kTurns = 12; // that follow each thing that is done
+constexpr double kMostBesideOthers = 3.0; // times as much
+constexpr int kTurns = 12;                // that follow each thing that is done
 constexpr int kMostWaitMs = 30'000;
+
+double mostMs()
+{
+    return qEnvironmentVariableIsSet("MR_QUIET") ? kMostMs : kMostBesideOthers * kMostMs;
+}
 
 double threadMs()
 {
     timespec now{};
     (void)::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
-}
-
-// How much slower this processor is now: 1 or more.
-double slowness()
-{
-    double best = 1e9;
-    for (int i = 0; i < 3; ++i) {
-        std::mt19937 random(1);
-        std::vector<std::uint32_t> numbers(kSorted);
-        std::ranges::generate(numbers, std::ref(random));
-        const double begin = threadMs();
-        std::ranges::sort(numbers);
-        best = std::min(best, threadMs() - begin);
-    }
-    return std::max(1.0, best / kSortMs);
 }
 
 // Runs the event loop, turn by turn, and keeps the longest.
@@ -130,16 +115,16 @@ private:
 class Engine
 {
 public:
-    Engine(RunStore& store, qint64 run, std::int64_t steps, MainWindow& window)
-        : m_thread([&store, run, steps, &window] { write(store, run, steps, window); })
+    Engine(RunStore& store, qint64 run, MainWindow& window)
+        : m_thread([&store, run, &window] { write(store, run, window); })
     {
     }
 
 private:
-    static void write(RunStore& store, qint64 run, std::int64_t steps, MainWindow& window)
+    static void write(RunStore& store, qint64 run, MainWindow& window)
     {
-        const std::vector<StepRow> rows = demoSteps(steps + kMoreSteps);
-        for (std::int64_t done = steps; done < steps + kMoreSteps; done += kBatch) {
+        const std::vector<StepRow> rows = demoSteps(kSteps + kMoreSteps);
+        for (std::int64_t done = kSteps; done < kSteps + kMoreSteps; done += kBatch) {
             StoreBatch batch;
             batch.steps.assign(rows.begin() + done, rows.begin() + done + kBatch);
             if (!store.append(run, batch).ok())
@@ -180,23 +165,15 @@ private slots:
         window.show();
         QCoreApplication::processEvents(); // fonts and styles are loaded once
         Watch first;
-        showOnce(window, first);
-        qInfo("when each page is shown for the first time: %s", qPrintable(first.longest()));
+        Watch watch;
 
-        double longest = kMostMs;
-        QString why;
-        for (int attempt = 0; attempt < kAttempts && longest >= kMostMs; ++attempt) {
-            const double before = slowness();
-            Watch watch;
-            useTheWindow(window, watch, kSteps + attempt * kMoreSteps);
-            const double slower = std::max(before, slowness());
-            longest = watch.longestMs() / slower;
-            why = watch.longest() +
-                  QStringLiteral(", on a processor %1 times slower").arg(slower, 0, 'f', 2);
-            qInfo("the longest turn: %s", qPrintable(why));
-        }
+        showOnce(window, first);
+        useTheWindow(window, watch);
+
+        qInfo("the longest turn: %s; when each page is shown for the first time: %s",
+            qPrintable(watch.longest()), qPrintable(first.longest()));
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(NDEBUG)
-        QVERIFY2(longest < kMostMs, qPrintable(why));
+        QVERIFY2(watch.longestMs() < mostMs(), qPrintable(watch.longest()));
 #endif
     }
 
@@ -218,15 +195,14 @@ private:
         switchPages(window, watch);
     }
 
-    // The run has so many steps.
-    void useTheWindow(MainWindow& window, Watch& watch, std::int64_t stepsBefore)
+    void useTheWindow(MainWindow& window, Watch& watch)
     {
         window.showPage(MainWindow::Page::Live);
-        Engine engine(*m_store, m_run, stepsBefore, window);
+        Engine engine(*m_store, m_run, window);
         RunView* live = window.live()->view();
         zoom(live, watch, "the live charts");
-        QVERIFY(watch.until(
-            "more steps arrive", [&] { return steps(live) == stepsBefore + kMoreSteps; }));
+        QVERIFY(
+            watch.until("more steps arrive", [&] { return steps(live) == kSteps + kMoreSteps; }));
         open(window, watch, m_old);
         zoom(window.history()->view(), watch, "the old charts");
         for (int round = 0; round < 3; ++round)

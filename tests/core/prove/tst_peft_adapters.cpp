@@ -226,7 +226,11 @@ void TestPeftAdapters::whatIsNotTheAdapterItSaysIsRefused_data()
     row(R"({"peft_type": "LORA", "target_modules": ["q_proj"], "r": 500})",
         "rank 500 does not fit");
     row(R"({"peft_type": "LORA", "target_modules": ["q_proj"], "lora_alpha": 0})",
-        "alpha must not");
+        "alpha 0 makes nothing");
+    row(R"({"peft_type": "LORA", "target_modules": ["q_proj"], "rank_pattern": {"q_proj": 2.5}})",
+        "rank 2.5 does not fit");
+    row(R"({"peft_type": "LORA", "target_modules": ["q_proj"], "rank_pattern": {"q_proj": 1e300}})",
+        "rank 1e+300 does not fit");
     row(R"({"peft_type": "LORA", "target_modules": ["q_proj"], "use_dora": true})", "\"use_dora\"");
     row(R"({"peft_type": "LORA", "target_modules": ["q_proj"], "bias": "all"})", "\"bias\"");
     row(R"({"peft_type": "LORA", "target_modules": ["q_proj"], "kasa_config": {"a": 1}})",

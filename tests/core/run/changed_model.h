@@ -36,17 +36,35 @@ struct ChangedModel {
     // Every element of a tensor becomes `value`.
     void fill(const std::string& tensor, float value) const
     {
+        change(tensor, [value](float) { return value; });
+    }
+
+    // Adds `value` to every element of a tensor.
+    void add(const std::string& tensor, float value) const
+    {
+        change(tensor, [value](float before) { return before + value; });
+    }
+
+    Folder folder;
+
+private:
+    template <typename F>
+    void change(const std::string& tensor, F&& made) const
+    {
         std::string bytes = readFile(folder.path("model.safetensors"));
         std::uint64_t length = 0;
         std::memcpy(&length, bytes.data(), 8);
         const nlohmann::json header = nlohmann::json::parse(bytes.substr(8, length));
         const nlohmann::json& offsets = header.at(tensor).at("data_offsets");
-        for (std::uint64_t at = offsets[0]; at < offsets[1].get<std::uint64_t>(); at += 4)
-            std::memcpy(bytes.data() + 8 + length + at, &value, 4);
+        for (std::uint64_t at = offsets[0]; at < offsets[1].get<std::uint64_t>(); at += 4) {
+            char* const place = bytes.data() + 8 + length + at;
+            float value = 0.0F;
+            std::memcpy(&value, place, sizeof value);
+            value = made(value);
+            std::memcpy(place, &value, sizeof value);
+        }
         folder.write("model.safetensors", bytes);
     }
-
-    Folder folder;
 };
 
 } // namespace mr::test

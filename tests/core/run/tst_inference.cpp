@@ -5,6 +5,8 @@
 // clang-format off
 #include "core/run/changed_model.h"
 #include "core/answer/inference.h"
+#include "core/device/adamw.h"
+#include "core/model/peft_folder.h"
 #include "support/test_room.h"
 // clang-format on
 
@@ -259,6 +261,73 @@ private Q_SLOTS:
 
         QVERIFY2(score.ok(), score.status().message().c_str());
         QCOMPARE(Result(score).value().right, 1);
+    }
+
+    // An adapter on the model says what the model does with the adapter's product in its weights.
+    void anAdapterIsAddedToTheModel()
+    {
+        const Model model;
+        const auto device = smallDevice();
+        const ModelConfig config = readModelConfig(model.folder.path()).value();
+        AdapterSettings settings;
+        settings.rank = 2;
+        settings.targets = {"down_proj"};
+        settings.layers = {0};
+        const ParamTable whole = buildParamTable(config);
+        const ParamTable table = adapterTable(whole, settings).value();
+        const Folder folder;
+        const std::string fresh = folder.path("fresh");
+        QVERIFY(
+            savePeft(fresh, {settings, "base"}, table, *initialAdapter(table, 3), ExportType::F32)
+                .ok());
+        const auto constant =
+            madeWeights(table, [](const NamedTensor&, std::int64_t, const MasterView& out) {
+                std::fill(out.high.begin(), out.high.end(), highHalf(0.125F));
+                std::fill(out.low.begin(), out.low.end(), lowHalf(0.125F));
+            });
+        const std::string trained = folder.path("trained");
+        QVERIFY(savePeft(trained, {settings, "base"}, table, *constant, ExportType::F32).ok());
+        const TokenSet set = setOf({somePrompt(12).tokens, somePrompt(7).tokens});
+        const auto lossWith = [&](const std::string& adapter) {
+            InferenceOptions options;
+            options.adapter = adapter;
+            auto opened = InferenceModel::load(model.folder.path(), options, *device);
+            if (!opened.ok())
+                qFatal("%s", opened.status().message().c_str());
+            return opened.value()->evaluate(set).value().loss;
+        };
+        const double plain = lossWith({});
+
+        QCOMPARE(lossWith(fresh), plain);
+        const double added = lossWith(trained);
+        QVERIFY(std::abs(added - plain) > 1e-3);
+        // Every element of the product is 8 * 2 / 64: alpha / rank is 8.
+        model.add("model.layers.0.mlp.down_proj.weight", 8.0F * 2.0F / 64.0F);
+        QVERIFY(std::abs(lossWith({}) - added) < 1e-5);
+    }
+
+    void anAdapterOfAnotherModelIsRefused()
+    {
+        const Model model;
+        const auto device = smallDevice();
+        const Folder folder;
+        AdapterSettings settings;
+        settings.rank = 2;
+        ModelConfig other = readModelConfig(model.folder.path()).value();
+        other.layers += 1;
+        const ParamTable table = adapterTable(buildParamTable(other), settings).value();
+        const std::string adapter = folder.path("other");
+        QVERIFY(savePeft(
+            adapter, {settings, "other"}, table, *initialAdapter(table, 3), ExportType::F32)
+                    .ok());
+        InferenceOptions options;
+        options.adapter = adapter;
+
+        const Status refused = InferenceModel::load(model.folder.path(), options, *device).status();
+
+        QCOMPARE(refused.kind(), ErrorKind::InvalidArgument);
+        QVERIFY2(
+            contains(refused.message(), "more tensors than expected"), refused.message().c_str());
     }
 
     void stretchedPositionsReachAsFarAsInTraining()
