@@ -183,20 +183,22 @@ double inWindow(
 
 void windowProduct(CaseRun& run, const WindowCase& c)
 {
-    const auto [rows, depth, cols, before, behind] = c.shape;
+    const WindowShape& s = c.shape;
     const auto windowOf = [&](const Input& all, std::int64_t count) {
-        return ColumnWindow{all.view, before, count};
+        return ColumnWindow{all.view, s.before, count};
     };
     const auto matrix = [&](DType type, std::int64_t down, std::int64_t across) {
-        return run.random(type, {down, before + across + behind});
+        return run.random(type, {down, s.before + across + s.behind});
     };
-    const Input a = c.transposeA ? matrix(c.type, depth, rows) : matrix(c.type, rows, depth);
-    const Input b = c.transposeB ? matrix(c.type, cols, depth) : matrix(c.type, depth, cols);
-    const Input out = matrix(c.outType, rows, cols);
+    const Input a =
+        c.transposeA ? matrix(c.type, s.depth, s.rows) : matrix(c.type, s.rows, s.depth);
+    const Input b =
+        c.transposeB ? matrix(c.type, s.cols, s.depth) : matrix(c.type, s.depth, s.cols);
+    const Input out = matrix(c.outType, s.rows, s.cols);
     WindowProductArgs args;
-    args.a = windowOf(a, c.transposeA ? rows : depth);
-    args.b = windowOf(b, c.transposeB ? depth : cols);
-    args.out = windowOf(out, cols);
+    args.a = windowOf(a, c.transposeA ? s.rows : s.depth);
+    args.b = windowOf(b, c.transposeB ? s.depth : s.cols);
+    args.out = windowOf(out, s.cols);
     args.transposeA = c.transposeA;
     args.transposeB = c.transposeB;
     args.scale = 1.5F;
@@ -204,10 +206,10 @@ void windowProduct(CaseRun& run, const WindowCase& c)
     run.call(run.ops().windowProduct(args, run.stream()));
     Values want = out.values; // the other columns stay
     Values tolerance(want.size(), 0.0);
-    for (std::int64_t row = 0; row < rows; ++row)
-        for (std::int64_t col = 0; col < cols; ++col) {
+    for (std::int64_t row = 0; row < s.rows; ++row)
+        for (std::int64_t col = 0; col < s.cols; ++col) {
             Dot dot;
-            for (std::int64_t k = 0; k < depth; ++k)
+            for (std::int64_t k = 0; k < s.depth; ++k)
                 dot.add(1.5 * inWindow(a, args.a, c.transposeA, row, k) *
                         inWindow(b, args.b, c.transposeB, k, col));
             const auto at =
@@ -215,7 +217,7 @@ void windowProduct(CaseRun& run, const WindowCase& c)
             if (c.accumulate)
                 dot.add(want[at]);
             want[at] = dot.sum;
-            tolerance[at] = dot.tolerance(depth + 1, c.outType); // the scale rounds, too
+            tolerance[at] = dot.tolerance(s.depth + 1, c.outType); // the scale rounds, too
         }
     run.expect("out", args.out.matrix, want, tolerance);
 }
