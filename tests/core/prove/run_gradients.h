@@ -16,14 +16,14 @@ namespace mr::test {
 
 using Floats = std::vector<float>;
 
-struct Gradients {
+struct RunGradients {
     double loss = 0.0;      // mean over the trained tokens
     std::vector<Floats> of; // by group, of all that is trained
 };
 
 // After the first step AdamW's first moments are (1 - beta1) times the gradients. Preconditions: no
 // clipping, precision fp32. Ends the program if the run fails.
-inline Gradients gradientsOf(PlainRun& run, const std::vector<MicroBatchData>& batch)
+inline RunGradients gradientsOf(PlainRun& run, const std::vector<MicroBatchData>& batch)
 {
     std::int64_t trained = 0;
     for (const MicroBatchData& micro : batch)
@@ -36,7 +36,7 @@ inline Gradients gradientsOf(PlainRun& run, const std::vector<MicroBatchData>& b
     auto step = run.step(inputs);
     if (!step.ok())
         qFatal("%s", step.status().message().c_str());
-    Gradients gradients;
+    RunGradients gradients;
     gradients.loss = step.value().lossSum / static_cast<double>(trained);
     for (std::size_t g = 0; g < run.table().groups.size(); ++g) {
         Floats moments(static_cast<std::size_t>(run.table().groups[g].elements));

@@ -78,7 +78,7 @@ PlainRunSpec specOf(const ModelConfig& config)
     return spec;
 }
 
-Gradients firstStep(PlainRun& run)
+RunGradients firstStep(PlainRun& run)
 {
     return gradientsOf(run, randomBatch(run.spec().config.vocab, run.spec().micro));
 }
@@ -205,12 +205,12 @@ void TestFrozenLayers::theFirstStepOfSomeLayersIsThatOfAll()
     PlainRunSpec spec = specOf(tinyConfig(tied));
     auto whole = std::move(PlainRun::create(*device, spec)).value();
     QVERIFY(installInitialWeights(*whole, 5).ok());
-    const Gradients all = firstStep(*whole);
+    const RunGradients all = firstStep(*whole);
     spec.layers = layers;
     auto some = std::move(PlainRun::create(*device, spec)).value();
     QVERIFY(installInitialWeights(*some, 5).ok());
 
-    const Gradients got = firstStep(*some);
+    const RunGradients got = firstStep(*some);
 
     QCOMPARE(got.loss, all.loss);
     for (std::size_t g = 0; g < got.of.size(); ++g) {
@@ -320,9 +320,9 @@ void TestFrozenLayers::anAdapterHasTheGradientsOfTheMergedModel()
     spec.adapter.reset();
     auto merged = std::move(PlainRun::create(*device, spec)).value();
     QVERIFY(installMaster(merged->executor(), merged->memory(), model).ok());
-    const Gradients want = firstStep(*merged);
+    const RunGradients want = firstStep(*merged);
 
-    const Gradients got = firstStep(*adapted);
+    const RunGradients got = firstStep(*adapted);
 
     QVERIFY(std::abs(got.loss - want.loss) < 1e-5 * want.loss);
     for (std::size_t g = 1; g + 1 < got.of.size(); ++g) {

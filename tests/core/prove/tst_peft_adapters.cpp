@@ -68,7 +68,7 @@ double normOf(std::span<const float> values)
     return std::sqrt(sum);
 }
 
-std::span<const float> tensorIn(const Gradients& gradients, const NamedTensor& tensor)
+std::span<const float> tensorIn(const RunGradients& gradients, const NamedTensor& tensor)
 {
     return std::span(gradients.of[static_cast<std::size_t>(tensor.group.value)])
         .subspan(static_cast<std::size_t>(tensor.first), static_cast<std::size_t>(tensor.count()));
@@ -140,7 +140,7 @@ void TestPeftAdapters::lossAndGradientsAreThoseOfPeft()
         std::move(openWeights(model, spec.config, run->table().frozen->model)).value();
     QVERIFY(installFrozen(run->executor(), run->table(), *base).ok());
 
-    const Gradients got = gradientsOf(*run, batch);
+    const RunGradients got = gradientsOf(*run, batch);
 
     QCOMPARE(run->table().parameters, want[QStringLiteral("trainable")].toInteger());
     const double loss = want[QStringLiteral("ce")].toDouble();
