@@ -175,6 +175,12 @@ std::string configText(const PeftConfig& config)
 
 Result<PeftConfig> readPeftConfig(const fs::path& folder)
 {
+    std::error_code error;
+    for (const std::string_view name : {kConfigFile, kWeightsFile})
+        if (!fs::exists(folder / name, error))
+            return Status::error(ErrorKind::InvalidArgument,
+                fmt::format("{}: has no {}; name the folder of an adapter in PEFT's format",
+                    folder.string(), name));
     const fs::path file = folder / kConfigFile;
     MR_ASSIGN(const std::string text, readWholeFile(file, kMostAdapterConfigBytes));
     const json object = json::parse(text, nullptr, false);

@@ -201,7 +201,8 @@ std::string TestPeftAdapters::whyRefused(const std::string& config)
 {
     const fs::path folder = fs::path(m_folder.path().toStdString()) / "refused";
     fs::create_directories(folder);
-    if (!replaceFile(folder / "adapter_config.json", config).ok())
+    if (!replaceFile(folder / "adapter_config.json", config).ok() ||
+        !replaceFile(folder / "adapter_model.safetensors", {}).ok())
         return {};
     auto peft = readPeftConfig(folder);
     if (!peft.ok())
@@ -250,6 +251,7 @@ void TestPeftAdapters::whatIsNotTheAdapterItSaysIsRefused()
 
 void TestPeftAdapters::otherTensorsAreRefused()
 {
+    QVERIFY(has(readPeftConfig("/nowhere").status().message(), "has no adapter_config.json"));
     const ParamTable model = buildParamTable(tinyConfig(false));
     AdapterSettings settings;
     settings.rank = 4;
