@@ -72,8 +72,7 @@ Result<std::unique_ptr<InferenceModel>> InferenceModel::load(
 Status InferenceModel::loadWeightsOnto(
     const std::string& folder, const std::string& adapter, Device& device)
 {
-    const ParamTable& model = m_table.frozen ? m_table.frozen->model : m_table;
-    MR_ASSIGN(auto weights, openWeights(folder, m_config, model));
+    MR_ASSIGN(auto weights, openWeights(folder, m_config, wholeModel(m_table)));
     std::unique_ptr<MasterReader> added;
     if (!adapter.empty()) {
         MR_ASSIGN(added, openPeftWeights(adapter, m_table));

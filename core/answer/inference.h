@@ -3,9 +3,7 @@
 // Threads    One thread; blocks on files while loading.
 // Ownership  Owns all it made; borrows the Device.
 // Errors     Those of config, weights, adapter and tokenizer; OutOfMemory of the device. Internal:
-// a loss or
-// a
-//            logit is not finite.
+//            a loss or a logit is not finite.
 //
 // Where rotary positions depend on a length (longrope, dynamic), it is that of the tokens that are
 // there and not of the room they were given.

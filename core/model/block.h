@@ -96,7 +96,7 @@ Status recomputeBlock(const LayerContext& context, const BlockTensors& weights, 
 Status remakeActivations(const LayerContext& context, const BlockTensors& weights,
     const TensorView& x, const BlockActivations& kept, const BlockScratch& scratch);
 
-// Of weights without data in `gradients` no gradient is made.
+// A weight without data in `gradients` gets no gradient.
 struct BlockBackward {
     BlockTensors gradients;
     TensorView grad;         // (T, H): of the block's output on entry, of its input on exit
@@ -122,7 +122,7 @@ Status headLogits(const LayerContext& context, const HeadTensors& weights, const
     const HeadScratch& scratch);
 
 struct HeadBackward {
-    HeadTensors gradients;   // of weights without data here no gradient is made
+    HeadTensors gradients;   // a weight without data here gets none
     TensorView losses;       // as in forwardHead
     std::int64_t micro = 0;  // its element
     TensorView product;      // (V, H), F32, scratch; null unless headProductBytes() asks for it

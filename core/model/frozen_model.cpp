@@ -208,8 +208,8 @@ Status keepTargets(std::vector<AdapterModule>& modules, const AdapterSettings& s
         modules = std::move(kept);
     }
     if (modules.empty())
-        return noSuchModule(all,
-            settings.targetPattern.empty() ? "a target in these layers" : settings.targetPattern);
+        return Status::error(ErrorKind::InvalidArgument,
+            "adapter: targets, layers and exclusions leave no module of this model");
     return {};
 }
 
@@ -259,6 +259,16 @@ ParamTable emptyTable(const ParamTable& model)
     return table;
 }
 
+// All of it.
+std::shared_ptr<FrozenModel> frozenModel(const ParamTable& model)
+{
+    auto frozen = std::make_shared<FrozenModel>();
+    frozen->model = model;
+    frozen->isFrozen.assign(model.groups.size(), true);
+    frozen->adapters.resize(model.groups.size());
+    return frozen;
+}
+
 // Uniform in +-bound.
 void fillUniform(std::uint64_t key, float bound, std::int64_t first, const MasterView& out)
 {
@@ -274,6 +284,11 @@ void fillUniform(std::uint64_t key, float bound, std::int64_t first, const Maste
 }
 
 } // namespace
+
+const ParamTable& wholeModel(const ParamTable& trained) noexcept
+{
+    return trained.frozen ? trained.frozen->model : trained;
+}
 
 const ParamTable& modelTable(const ParamTable& trained, GroupId group) noexcept
 {
@@ -297,10 +312,7 @@ std::int64_t mostAdapterRanks(const ParamTable& trained) noexcept
 
 Result<ParamTable> trainedLayers(const ParamTable& model, const std::vector<GroupId>& groups)
 {
-    auto frozen = std::make_shared<FrozenModel>();
-    frozen->model = model;
-    frozen->isFrozen.assign(model.groups.size(), true);
-    frozen->adapters.resize(model.groups.size());
+    auto frozen = frozenModel(model);
     for (const GroupId group : groups) {
         if (group.value < 0 || static_cast<std::size_t>(group.value) >= model.groups.size())
             return Status::error(ErrorKind::InvalidArgument,
@@ -330,10 +342,7 @@ Result<ParamTable> adapterTable(const ParamTable& model, const AdapterSettings& 
     std::vector<AdapterModule> modules = linearModules(model);
     MR_TRY(keepTargets(modules, settings));
     MR_TRY(setRanks(modules, settings));
-    auto frozen = std::make_shared<FrozenModel>();
-    frozen->model = model;
-    frozen->isFrozen.assign(model.groups.size(), true);
-    frozen->adapters.resize(model.groups.size());
+    auto frozen = frozenModel(model);
     ParamTable table;
     table.firstNorm = model.firstNorm;
     for (std::size_t g = 0; g < model.groups.size(); ++g) {

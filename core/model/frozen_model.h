@@ -79,6 +79,8 @@ struct FrozenModel {
     }
 };
 
+// All of the model, whatever is trained.
+const ParamTable& wholeModel(const ParamTable& trained) noexcept;
 // The table in which the model's own weights of a group lie.
 const ParamTable& modelTable(const ParamTable& trained, GroupId group) noexcept;
 // Elements of a group that no step changes.

@@ -28,10 +28,10 @@ constexpr std::int64_t kDefaultRank = 8; // of PEFT, where a field is missing
 constexpr std::int64_t kMostRank = 1 << 20;
 
 // Change nothing in what a finished adapter computes.
-constexpr std::array<std::string_view, 14> kInformative = {"auto_mapping",
-    "base_model_name_or_path", "inference_mode", "init_lora_weights", "layers_pattern",
-    "loftq_config", "lora_dropout", "megatron_core", "peft_version", "qalora_group_size",
-    "revision", "runtime_config", "task_type", "ensure_weight_tying"};
+constexpr std::array<std::string_view, 12> kInformative = {"auto_mapping",
+    "base_model_name_or_path", "inference_mode", "loftq_config", "lora_dropout", "megatron_core",
+    "peft_version", "qalora_group_size", "revision", "runtime_config", "task_type",
+    "ensure_weight_tying"};
 
 // Null, false, "none" or empty: a variant that is not used.
 bool isUnused(const json& value)
@@ -117,6 +117,11 @@ void refuseVariants(JsonFields& fields, const json& object)
     if (fields.boolean("fan_in_fan_out", false))
         fields.fail(
             "fan_in_fan_out", "is true: the matrices are turned over, which no model here has");
+    const json* init = fields.find("init_lora_weights");
+    if (init && !init->is_boolean() && *init != "gaussian" && *init != "orthogonal")
+        fields.fail("init_lora_weights", "is " + shown(*init) +
+                                             ": such adapters belong to a base that was changed "
+                                             "with them; save it with PEFT as a plain LoRA");
     for (const std::string& key : fields.unknown()) {
         const bool isNeutral = std::ranges::count(kInformative, key) > 0 || isUnused(object[key]);
         if (!isNeutral)

@@ -47,8 +47,8 @@ Result<std::unique_ptr<MasterReader>> openWeights(
 using MatrixFill =
     std::function<void(const NamedTensor& tensor, std::int64_t first, const MasterView& out)>;
 
-// The same of tensors that lie in one file, under the table's names. InvalidArgument/DataCorrupt
-// names those that are missing, surplus, misshapen or of an unknown type. The table outlives it.
+// Reads the table's tensors from one file, under their names. InvalidArgument/DataCorrupt names
+// those that are missing, surplus, misshapen or of an unknown type. The table outlives it.
 Result<std::unique_ptr<MasterReader>> openTensors(
     const std::filesystem::path& file, const ParamTable& table);
 

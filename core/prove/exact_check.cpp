@@ -127,8 +127,7 @@ PlainRunSpec plainRunSpec(const TinyRun& run)
 Status installInitialWeights(PlainRun& run, std::uint64_t seed)
 {
     const ParamTable& table = run.table();
-    const auto model =
-        initialWeights(run.spec().config, table.frozen ? table.frozen->model : table, seed);
+    const auto model = initialWeights(run.spec().config, wholeModel(table), seed);
     const auto adapter = run.spec().adapter ? initialAdapter(table, seed) : nullptr;
     MR_TRY(installMaster(run.executor(), run.memory(), adapter ? *adapter : *model));
     return installFrozen(run.executor(), table, *model);

@@ -41,7 +41,7 @@ struct PlainRunSpec {
     Budget budget;    // bytes of 0: no limit
     HostMemory host;  // of the machine, for errors that name the host's budget; may be empty
     RunDiskSpec disk; // for a plan that keeps something there
-    // What is trained: all of the model, or these groups, or an adapter.
+    // A run trains all of the model, or these groups, or an adapter.
     std::vector<GroupId> layers = {};
     std::optional<AdapterSettings> adapter = {};
 };

@@ -236,6 +236,10 @@ void TestPeftAdapters::whatIsNotTheAdapterItSaysIsRefused_data()
     row(R"({"peft_type": "LORA", "target_modules": ["q_proj"], "bias": "all"})", "\"bias\"");
     row(R"({"peft_type": "LORA", "target_modules": ["q_proj"], "kasa_config": {"a": 1}})",
         "this variant of LoRA");
+    row(R"({"peft_type": "LORA", "target_modules": ["q_proj"], "init_lora_weights": "pissa"})",
+        "a base that was changed");
+    row(R"({"peft_type": "LORA", "target_modules": ["q_proj"], "layers_to_transform": [7]})",
+        "leave no module");
     row(R"({"peft_type": "LORA", "target_modules": "(", "r": 4})", "pattern '('");
 }
 

@@ -1,0 +1,107 @@
+// modelShape(): the numbers that planning needs of a model. See layout.h.
+
+#include "core/model/frozen_model.h"
+#include "core/model/layout.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace mr {
+namespace {
+
+// A 1-D weight is a row.
+std::vector<WeightShape> weightShapes(const ParamGroup& group)
+{
+    std::vector<WeightShape> weights;
+    for (const ParamSlot& slot : group.paramSlots) {
+        const bool isVector = slot.rank == 1;
+        weights.push_back({slot.first, isVector ? 1 : slot.rows,
+            isVector ? slot.rows * slot.cols : slot.cols, isVector});
+    }
+    return weights;
+}
+
+double matrixFlops(const ParamGroup& group, std::int64_t tokens)
+{
+    double flops = 0.0;
+    for (const ParamSlot& slot : group.paramSlots)
+        if (slot.rank == 2 && slot.kind != SlotKind::Embedding)
+            flops += 2.0 * static_cast<double>(slot.count()) * static_cast<double>(tokens);
+    return flops;
+}
+
+// Flops of a group's passes. Backward takes as many as forward for the gradient of the input, and
+// once more for that of the weights, where they are trained. Backward of an adapter makes its first
+// product again.
+struct PassFlops {
+    double forward = 0.0;
+    double backward = 0.0;
+};
+
+PassFlops passFlops(const ParamTable& table, GroupId group, double ofModel, std::int64_t tokens)
+{
+    if (frozenElements(table, group) == 0)
+        return {ofModel, 2.0 * ofModel};
+    const double adapter = matrixFlops(table.groups[static_cast<std::size_t>(group.value)], tokens);
+    return {ofModel + adapter, ofModel + 2.5 * adapter};
+}
+
+// Keys a query of the block sees, on average over a sequence: half the sequence, or the window
+// less the corner it lacks at the start.
+double meanKeys(const ModelConfig& config, std::int64_t block, std::int64_t seqLen)
+{
+    const auto length = static_cast<double>(seqLen);
+    const auto window = static_cast<double>(config.window);
+    if (!config.isWindowed(block) || config.window >= seqLen)
+        return 0.5 * length;
+    return window - 0.5 * window * window / length;
+}
+
+} // namespace
+
+ModelShape modelShape(const ModelConfig& config, const ParamTable& table, const MicroShape& shape)
+{
+    ModelShape out;
+    const std::int64_t tokens = shape.tokens();
+    const auto last = table.groups.size() - 1;
+    for (std::size_t g = 0; g < table.groups.size(); ++g) {
+        const ParamGroup& group = table.groups[g];
+        const GroupId id{static_cast<std::int32_t>(g)};
+        double flops = matrixFlops(modelTable(table, id).groups[g], tokens);
+        if (g == last && config.tiedEmbedding) // its matrix is in group 0
+            flops += 2.0 * static_cast<double>(config.vocab * config.hidden * tokens);
+        if (g != 0 && g != last) // scores and values
+            flops += 4.0 * static_cast<double>(config.attentionColumns() * tokens) *
+                     meanKeys(config, static_cast<std::int64_t>(g) - 1, shape.seqLen);
+        const PassFlops passes = passFlops(table, id, flops, tokens);
+        out.groups.push_back({group.name, group.elements, passes.forward, passes.backward,
+            weightShapes(group), frozenElements(table, id)});
+    }
+    out.tiedHead = config.tiedEmbedding;
+    const bool trainsBoth = config.tiedEmbedding && out.groups.front().isTrained();
+    out.secondAccumulatorElements = trainsBoth ? config.vocab * config.hidden : 0;
+    out.boundaryBytes = matrixView(nullptr, shape.compute, tokens, config.hidden).bytes();
+    BlockActivations activations;
+    BlockScratch scratch;
+    HeadScratch head;
+    BatchViews batch;
+    ModelConstants constants;
+    ScalarViews scalars;
+    out.savedBytesPerBlock = layoutActivations(config, shape, nullptr, activations);
+    out.remadeBytesPerBlock = layoutRemade(config, shape, nullptr, activations);
+    out.backwardScratchBytes = layoutScratch(config, shape, nullptr, scratch);
+    out.headScratchBytes = layoutHead(config, shape, true, nullptr, head);
+    out.headInferenceBytes = layoutHead(config, shape, false, nullptr, head);
+    if (out.groups[config.tiedEmbedding ? 0 : last].isTrained())
+        out.headProductBytes = headProductBytes(config, shape);
+    const std::int64_t productRows = headProductRows(config, shape);
+    out.headProducts = static_cast<int>((tokens + productRows - 1) / productRows);
+    out.batchBytes = layoutBatch(config, shape, nullptr, batch);
+    out.constantBytes = layoutConstants(config, shape, nullptr, constants);
+    out.scalarBytes = layoutScalars(table, shape, nullptr, scalars);
+    out.sentScalarBytes = scalars.sentBytes;
+    return out;
+}
+
+} // namespace mr
