@@ -17,12 +17,14 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostLoaded = 2;
 constexpr std::int64_t kUsualRoom = 1024; // tokens: most prompts need no second loading
 
-fs::file_time_type writtenAt(const std::string& folder)
+fs::file_time_type writtenAt(const ModelPlace& place)
 {
     std::error_code ignored;
     fs::file_time_type newest = fs::file_time_type::min(); // not {}: that lies in the future
-    for (const auto& entry : fs::directory_iterator(folder, ignored))
-        newest = std::max(newest, fs::last_write_time(entry.path(), ignored));
+    for (const std::string& folder : {place.model, place.adapter})
+        if (!folder.empty())
+            for (const auto& entry : fs::directory_iterator(folder, ignored))
+                newest = std::max(newest, fs::last_write_time(entry.path(), ignored));
     return newest;
 }
 
@@ -46,11 +48,13 @@ Status refuseIfHostLacks(const std::string& folder, const Device& device, std::s
 
 } // namespace
 
-Result<TryModels::Loaded> TryModels::load(const std::string& folder, std::int64_t room)
+Result<TryModels::Loaded> TryModels::load(const ModelPlace& place, std::int64_t room)
 {
+    const std::string& folder = place.model;
     MR_ASSIGN(auto config, readModelConfig(folder));
     InferenceOptions options;
     options.cache = true;
+    options.adapter = place.adapter;
     options.seqLen = std::min(room, config.longestSequence());
     options.compute = computeOf(config);
     MR_ASSIGN(auto bytes, InferenceModel::deviceBytes(folder, options));
@@ -60,27 +64,26 @@ Result<TryModels::Loaded> TryModels::load(const std::string& folder, std::int64_
         m_loaded.clear(); // the kept models may take the memory
     MR_TRY(refuseIfHostLacks(folder, *device, bytes));
     MR_ASSIGN(auto model, InferenceModel::load(folder, options, *device));
-    return Loaded{folder, writtenAt(folder), options.seqLen, std::move(device), std::move(model)};
+    return Loaded{place, writtenAt(place), options.seqLen, std::move(device), std::move(model)};
 }
 
-Result<InferenceModel*> TryModels::find(const std::string& folder, std::int64_t tokens)
+Result<InferenceModel*> TryModels::find(const ModelPlace& place, std::int64_t tokens)
 {
-    const fs::file_time_type written = writtenAt(folder);
+    const fs::file_time_type written = writtenAt(place);
     const auto isUsable = [&](const Loaded& kept) {
         const bool hasRoom =
             kept.room >= tokens || kept.room == kept.model->config().longestSequence();
-        return kept.folder == folder && kept.written == written && hasRoom;
+        return kept.place == place && kept.written == written && hasRoom;
     };
     const auto found = std::find_if(m_loaded.begin(), m_loaded.end(), isUsable);
     if (found != m_loaded.end()) {
         m_loaded.splice(m_loaded.begin(), m_loaded, found);
         return m_loaded.front().model.get();
     }
-    m_loaded.remove_if([&](const Loaded& kept) { return kept.folder == folder; });
+    m_loaded.remove_if([&](const Loaded& kept) { return kept.place == place; });
     while (m_loaded.size() >= kMostLoaded)
         m_loaded.pop_back();
-    MR_ASSIGN(
-        auto loaded, load(folder, std::max(kUsualRoom, roomFor(tokens, tokens + kUsualRoom))));
+    MR_ASSIGN(auto loaded, load(place, std::max(kUsualRoom, roomFor(tokens, tokens + kUsualRoom))));
     m_loaded.push_front(std::move(loaded));
     return m_loaded.front().model.get();
 }
@@ -98,10 +101,11 @@ Status TryModels::answerInto(
     const std::string& path, const Prompt& prompt, const AnswerWatch& watch, Answer& out)
 {
     MR_TRY(checkPrompt(prompt));
-    MR_ASSIGN(auto folder, modelFolderOf(path));
-    MR_ASSIGN(auto config, readModelConfig(folder));
-    MR_ASSIGN(auto tokenizer, Tokenizer::openFor(folder, config.vocab));
-    auto read = readPrompt(prompt, *tokenizer, config, folder);
+    MR_ASSIGN(const ModelPlace place, modelPlaceOf(path));
+    MR_ASSIGN(auto config, readModelConfig(place.model));
+    MR_ASSIGN(auto tokenizer, Tokenizer::openFor(place.model, config.vocab));
+    MR_ASSIGN(const std::string taught, place.chatTemplate());
+    auto read = readPrompt(prompt, *tokenizer, config, place.model, taught);
     MR_TRY(read.status());
     out.read = read.value().text;
     out.byTemplate = read.value().byTemplate;
@@ -109,7 +113,7 @@ Status TryModels::answerInto(
     if (watch.onRead)
         watch.onRead(out);
     const std::lock_guard lock(m_mutex);
-    MR_ASSIGN(auto model, find(folder, out.promptTokens + prompt.maxTokens));
+    MR_ASSIGN(auto model, find(place, out.promptTokens + prompt.maxTokens));
     const std::int64_t beginNs = nowNs();
     const GenerateOptions options{
         prompt.maxTokens, prompt.temperature, prompt.topP, prompt.seed, watch.onText};

@@ -10,6 +10,7 @@
 
 #include "core/answer/inference.h"
 #include "core/device/device.h"
+#include "core/save/model_folder.h"
 
 #include <millrace/status.h>
 #include <millrace/try_it.h>
@@ -25,14 +26,14 @@ namespace mr::app {
 class TryModels
 {
 public:
-    // `path` is the folder of a model, a checkpoint or a run.
+    // `path` is the folder of a model, an adapter, a checkpoint or a run.
     Result<Answer> answer(const std::string& path, const Prompt& prompt, const AnswerWatch& watch);
     // Gives all memory back: before a run that needs it.
     void release();
 
 private:
     struct Loaded {
-        std::string folder;
+        ModelPlace place;
         std::filesystem::file_time_type written; // its weights may be replaced
         std::int64_t room = 0;
         std::unique_ptr<Device> device; // outlives the model: declared first
@@ -41,8 +42,8 @@ private:
 
     Status answerInto(
         const std::string& path, const Prompt& prompt, const AnswerWatch& watch, Answer& out);
-    Result<InferenceModel*> find(const std::string& folder, std::int64_t tokens);
-    Result<Loaded> load(const std::string& folder, std::int64_t room);
+    Result<InferenceModel*> find(const ModelPlace& place, std::int64_t tokens);
+    Result<Loaded> load(const ModelPlace& place, std::int64_t room);
 
     std::mutex m_mutex;
     std::list<Loaded> m_loaded; // guarded by m_mutex; the newest first

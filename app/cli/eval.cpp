@@ -116,10 +116,11 @@ int eval(EvalOptions options)
 {
     if (const Status status = check(options); !status.ok())
         return fail(status, options.json);
-    auto folder = modelFolderOf(options.model);
-    if (!folder.ok())
-        return fail(folder.status(), options.json);
-    options.model = std::move(folder).value();
+    auto place = modelPlaceOf(options.model, options.adapter);
+    if (!place.ok())
+        return fail(place.status(), options.json);
+    options.model = place.value().model;
+    options.adapter = place.value().adapter;
     auto compute = inferenceType(options.precision);
     if (!compute.ok())
         return fail(compute.status(), options.json);

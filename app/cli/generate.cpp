@@ -33,12 +33,13 @@ struct Asked {
 };
 
 // Reads the prompt and sizes the room for it and its answer, before the weights are read.
-Status readFirst(const Arguments& options, const std::string& folder, InferenceOptions& inference,
+Status readFirst(const Arguments& options, const ModelPlace& place, InferenceOptions& inference,
     ReadPrompt& read)
 {
-    MR_ASSIGN(auto config, readModelConfig(folder));
-    MR_ASSIGN(auto tokenizer, Tokenizer::openFor(folder, config.vocab));
-    auto prompt = readPrompt(options.prompt, *tokenizer, config, folder);
+    MR_ASSIGN(auto config, readModelConfig(place.model));
+    MR_ASSIGN(auto tokenizer, Tokenizer::openFor(place.model, config.vocab));
+    MR_ASSIGN(const std::string taught, place.chatTemplate());
+    auto prompt = readPrompt(options.prompt, *tokenizer, config, place.model, taught);
     MR_TRY(prompt.status());
     read = std::move(prompt).value();
     inference.seqLen =
@@ -74,15 +75,15 @@ Result<Asked> run(const Arguments& options)
     InferenceOptions inference;
     MR_ASSIGN(inference.compute, inferenceType(options.precision));
     MR_ASSIGN(auto choice, parseDevice(options.device));
-    MR_ASSIGN(auto folder, modelFolderOf(options.model));
+    MR_ASSIGN(const ModelPlace place, modelPlaceOf(options.model, options.adapter));
     inference.cache = true;
-    inference.adapter = options.adapter;
+    inference.adapter = place.adapter;
     Asked out;
-    MR_TRY(readFirst(options, folder, inference, out.prompt));
-    MR_ASSIGN(auto bytes, InferenceModel::deviceBytes(folder, inference));
+    MR_TRY(readFirst(options, place, inference, out.prompt));
+    MR_ASSIGN(auto bytes, InferenceModel::deviceBytes(place.model, inference));
     MR_ASSIGN(
         auto device, makeInferenceDevice({choice, bytes, options.threads, inference.compute}));
-    MR_ASSIGN(auto model, InferenceModel::load(folder, inference, *device));
+    MR_ASSIGN(auto model, InferenceModel::load(place.model, inference, *device));
     if (!options.json && !out.prompt.byTemplate)
         printPiece(out.prompt.text);
     auto answer = model->generate(out.prompt, generateOptions(options));

@@ -67,10 +67,9 @@ std::string exactness(const PlanReport& report)
 
 void printReport(const PlanReport& report, const std::optional<DataReport>& data)
 {
-    printText("policy %s (%s), %s, recompute %s, %lld parameters: %s",
-        policyWords(report.policy).c_str(), exactness(report).c_str(), report.precision.c_str(),
-        report.recompute.c_str(), static_cast<long long>(report.parameters),
-        report.fits ? "fits" : report.limit.c_str());
+    printText("policy %s (%s), %s, recompute %s, %s: %s", policyWords(report.policy).c_str(),
+        exactness(report).c_str(), report.precision.c_str(), report.recompute.c_str(),
+        parameterWords(report).c_str(), report.fits ? "fits" : report.limit.c_str());
     for (const PlanTier& tier : report.tiers) {
         printText("  %-7s %12s of %s", tier.tier.c_str(), formatBytes(tier.totalBytes).c_str(),
             formatBytes(tier.budgetBytes).c_str());

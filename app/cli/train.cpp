@@ -10,6 +10,7 @@
 #include "core/base/clock.h"
 #include "core/run/engine.h"
 #include "core/save/run_guard.h"
+#include "core/save/trained_weights.h"
 #include "core/telemetry/step_json.h"
 #include "core/tokenizer/unicode_text.h"
 
@@ -43,7 +44,8 @@ nlohmann::json startLine(const Engine& engine, const Device& device)
     json["simulated_link"] = device.info().simulatedLink;
     json["policy"] = setup.spec.policy;
     json["exact"] = report.exact;
-    json["parameters"] = setup.table.parameters;
+    json["parameters"] = report.parameters;
+    json["trained_parameters"] = report.trainedParameters;
     json["plan"] = nlohmann::json::parse(toJson(report));
     json["data"] = nlohmann::json::parse(toJson(engine.data()));
     if (engine.products().wasMade())
@@ -51,6 +53,11 @@ nlohmann::json startLine(const Engine& engine, const Device& device)
     if (const std::string advice = packingAdvice(engine.data()); !advice.empty())
         json["advice"] = {advice};
     return json;
+}
+
+std::filesystem::path trainedPath(const Engine& engine)
+{
+    return engine.saveDir() / trainedFolder(engine.setup().table);
 }
 
 nlohmann::json endLine(const Engine& engine, const char* status)
@@ -65,7 +72,7 @@ nlohmann::json endLine(const Engine& engine, const char* status)
     json["weights_hash"] = progress.weightsHash.empty() ? nlohmann::json(nullptr)
                                                         : nlohmann::json(progress.weightsHash);
     json["seconds"] = static_cast<double>(progress.activeMs) / 1000.0;
-    json["model"] = (engine.saveDir() / "model").string();
+    json[trainedFolder(engine.setup().table)] = trainedPath(engine).string();
     const RunOutcome outcome = engine.outcome();
     if (std::isfinite(outcome.evaluations.before))
         json["eval_before"] = outcome.evaluations.before;
@@ -221,10 +228,10 @@ int carryOut(Engine& engine, const Device& device, Opening& opening, bool json)
     if (json)
         printJson(startLine(engine, device));
     else
-        printText("run %lld in %s: %lld parameters, policy %s, %lld steps",
+        printText("run %lld in %s: %s, policy %s, %lld steps",
             static_cast<long long>(engine.runId()), engine.runDir().c_str(),
-            static_cast<long long>(engine.setup().table.parameters),
-            engine.setup().spec.policy.c_str(), static_cast<long long>(engine.setup().spec.steps));
+            parameterWords(reportOf(engine.setup())).c_str(), engine.setup().spec.policy.c_str(),
+            static_cast<long long>(engine.setup().spec.steps));
     opening.signals.watch(engine);
     const Status started = engine.start();
     const Status ended = started.ok() ? engine.wait() : started;
@@ -237,7 +244,8 @@ int carryOut(Engine& engine, const Device& device, Opening& opening, bool json)
     if (json)
         printJson(endLine(engine, finished ? "done" : "stopped"));
     else if (finished)
-        printText("done: the model is in %s", (engine.saveDir() / "model").c_str());
+        printText("done: the %s is in %s", trainedFolder(engine.setup().table).c_str(),
+            trainedPath(engine).c_str());
     else
         printText("stopped and saved: continue with `millrace resume %s`", engine.runDir().c_str());
     return finished ? 0 : 130;

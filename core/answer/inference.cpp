@@ -50,7 +50,18 @@ Status InferenceModel::addAdapter(const std::string& adapter)
         return Status::error(table.status().kind(),
             adapter + ": does not fit this model: " + table.status().message());
     m_table = std::move(table).value();
+    m_baseHash = config.baseHash;
     return {};
+}
+
+Status InferenceModel::refuseOtherBase(
+    const std::string& folder, const std::string& adapter, const std::string& hash) const
+{
+    if (m_baseHash.empty() || m_baseHash == hash)
+        return {};
+    return Status::error(ErrorKind::InvalidArgument,
+        adapter + ": was trained beside a model with other weights than those of " + folder +
+            "; name that model");
 }
 
 Result<std::size_t> InferenceModel::deviceBytes(
@@ -83,7 +94,8 @@ Status InferenceModel::loadWeightsOnto(
     MR_ASSIGN(m_executor, StepExecutor::create(device, *m_memory, m_config, m_table, nullptr));
     MR_TRY(m_executor->prepareMemory());
     MR_TRY(installMaster(*m_executor, *m_memory, added ? *added : *weights));
-    return installFrozen(*m_executor, m_table, *weights);
+    MR_ASSIGN(const std::string hash, installFrozen(*m_executor, m_table, *weights));
+    return refuseOtherBase(folder, adapter, hash);
 }
 
 Result<EvalResult> InferenceModel::evaluate(const TokenSet& set)

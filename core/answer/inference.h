@@ -64,11 +64,14 @@ private:
     static Result<std::unique_ptr<InferenceModel>> describe(
         const std::string& folder, const InferenceOptions& options);
     Status addAdapter(const std::string& adapter);
+    Status refuseOtherBase(
+        const std::string& folder, const std::string& adapter, const std::string& hash) const;
     Status loadWeightsOnto(const std::string& folder, const std::string& adapter, Device& device);
     TurnFor turnFor();
 
     ModelConfig m_config;
     ParamTable m_table;
+    std::string m_baseHash; // that the adapter names; empty: none, or it does not say
     MicroShape m_micro;
     ModelShape m_shape;
     StepSpec m_step;

@@ -126,6 +126,7 @@ PlanReport readReport(JsonFields& f)
     r.precision = f.text("precision", "");
     r.recompute = f.text("recompute", "");
     r.parameters = f.integer("parameters", kCount, 0);
+    r.trainedParameters = f.integer("trained_parameters", kCount, r.parameters);
     r.steps = f.integer("steps", kCount, 0);
     r.tokensPerStep = f.integer("tokens_per_step", kCount, 0);
     readList(f, "tiers", r.tiers, readTier);
@@ -147,6 +148,13 @@ PlanReport readReport(JsonFields& f)
 
 } // namespace
 
+std::string parameterWords(const PlanReport& report)
+{
+    if (report.trainedParameters == report.parameters)
+        return fmt::format("{} parameters", report.parameters);
+    return fmt::format("{} trained parameters of {}", report.trainedParameters, report.parameters);
+}
+
 std::string toJson(const PlanReport& report)
 {
     const PlanReport& r = report;
@@ -163,11 +171,11 @@ std::string toJson(const PlanReport& report)
         {"max_stale_steps", r.maxStaleSteps}, {"fits", r.fits}, {"limit", r.limit},
         {"advice", r.advice}, {"reason", r.reason}, {"device", r.device},
         {"simulated_link", r.simulatedLink}, {"precision", r.precision}, {"recompute", r.recompute},
-        {"parameters", r.parameters}, {"steps", r.steps}, {"tokens_per_step", r.tokensPerStep},
-        {"tiers", std::move(tiers)}, {"groups", std::move(groups)},
-        {"process_bytes", r.processBytes}, {"checkpoint_bytes", r.checkpointBytes},
-        {"checkpoints_kept", r.checkpointsKept}, {"h2d_bytes_per_step", r.h2dBytesPerStep},
-        {"d2h_bytes_per_step", r.d2hBytesPerStep},
+        {"parameters", r.parameters}, {"trained_parameters", r.trainedParameters},
+        {"steps", r.steps}, {"tokens_per_step", r.tokensPerStep}, {"tiers", std::move(tiers)},
+        {"groups", std::move(groups)}, {"process_bytes", r.processBytes},
+        {"checkpoint_bytes", r.checkpointBytes}, {"checkpoints_kept", r.checkpointsKept},
+        {"h2d_bytes_per_step", r.h2dBytesPerStep}, {"d2h_bytes_per_step", r.d2hBytesPerStep},
         {"disk_read_bytes_per_step", r.diskReadBytesPerStep},
         {"disk_write_bytes_per_step", r.diskWriteBytesPerStep},
         {"disk_write_bytes_of_run", r.diskWriteBytesOfRun}, {"wear", r.wear},

@@ -14,8 +14,7 @@ namespace {
 
 constexpr std::size_t kMostDiskPaths = 32; // DiskStore::kMostFiles
 
-constexpr std::array<std::string_view, 5> kMethodsToCome = {
-    "lora", "qlora", "dora", "galore", "mezo"};
+constexpr std::array<std::string_view, 4> kMethodsToCome = {"qlora", "dora", "galore", "mezo"};
 
 template <std::size_t N>
 bool contains(const std::array<std::string_view, N>& words, std::string_view word)
@@ -80,13 +79,45 @@ Status checkModel(const RunSpec& s)
     return {};
 }
 
-Status checkMethod(const std::string& method)
+// An option of adapters that is not at its default; empty: none.
+std::string_view adapterOption(const RunSpec& s)
 {
-    if (method == "full")
-        return {};
-    if (contains(kMethodsToCome, method))
-        return refuse("method " + inQuotes(method) + " is known but not built yet; use full");
-    return refuse("method " + inQuotes(method) + " is not known; use full");
+    constexpr std::array<std::string_view, 8> kOfAdapters = {"rank", "alpha", "rslora", "targets",
+        "exclude_targets", "rank_pattern", "alpha_pattern", "adapter_dir"};
+    const RunSpec plain;
+    for (const std::string_view key : kOfAdapters) {
+        const SpecField& field = *findSpecField(key);
+        if (std::visit([&](auto member) { return s.*member != plain.*member; }, field.member))
+            return field.option;
+    }
+    return {};
+}
+
+Status checkAdapter(const RunSpec& s)
+{
+    if (s.modelDir.empty())
+        return refuse("an adapter goes beside a trained model; name its folder with model");
+    if (s.alpha != RunSpec().alpha && s.alpha <= 0.0)
+        return refuse(fmt::format("alpha is {:g}, and the adapter would add nothing; it must be "
+                                  "above 0, or left out for the rank",
+            s.alpha));
+    return {};
+}
+
+Status checkMethod(const RunSpec& s)
+{
+    if (s.method == "lora")
+        return checkAdapter(s);
+    if (contains(kMethodsToCome, s.method))
+        return refuse(
+            "method " + inQuotes(s.method) + " is known but not built yet; use full or lora");
+    if (s.method != "full")
+        return refuse("method " + inQuotes(s.method) + " is not known; use full or lora");
+    if (const std::string_view option = adapterOption(s); !option.empty())
+        return refuse(std::string(option) +
+                      " is an option of adapters, and method is full; add method lora, or leave it "
+                      "out");
+    return {};
 }
 
 Status checkScratch(const RunSpec& s)
@@ -130,9 +161,12 @@ Status checkRanges(const RunSpec& spec)
 Status checkSpec(const RunSpec& spec)
 {
     MR_TRY(checkModel(spec));
-    MR_TRY(checkMethod(spec.method));
     MR_TRY(checkDevice(spec));
-    return checkRanges(spec);
+    MR_TRY(checkRanges(spec));
+    if (spec.weightDecay < 0.0 && spec.weightDecay != RunSpec().weightDecay)
+        return refuse(fmt::format(
+            "weight-decay is {:g}; it must be at least 0, or left out", spec.weightDecay));
+    return checkMethod(spec);
 }
 
 } // namespace mr

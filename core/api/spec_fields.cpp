@@ -15,6 +15,7 @@ constexpr double kMostAccumulate = 1 << 20;
 constexpr double kMostThreads = 4096;
 constexpr double kMostMinutes = 30 * 24 * 60;
 constexpr double kMostEpochs = 1e6;
+constexpr double kMostRank = 1 << 20;
 
 constexpr SpecRange above(double least, double most)
 {
@@ -84,7 +85,7 @@ constexpr std::array kFields{
     SpecField{
         "warmup_steps", "warmup", "Warm-up steps", &S::warmupSteps, SpecRange{-1.0, kMostSteps}},
     SpecField{"weight_decay", "weight-decay", "AdamW weight decay", &S::weightDecay,
-        SpecRange{0.0, 10.0}},
+        SpecRange{-1.0, 10.0}},
     SpecField{"beta1", "beta1", "AdamW beta1", &S::beta1, below(1.0)},
     SpecField{"beta2", "beta2", "AdamW beta2", &S::beta2, below(1.0)},
     SpecField{"eps", "eps", "AdamW epsilon", &S::eps, above(0.0, 1.0)},
@@ -95,7 +96,29 @@ constexpr std::array kFields{
         "bf16, fp32, or fp8: bf16 with FP8 products in the blocks (GPUs from compute "
         "capability 8.9 on; emulated on the CPU)",
         &S::precision},
-    SpecField{"method", "method", "full", &S::method},
+    SpecField{"method", "method",
+        "full, or lora: an adapter beside the model, whose own weights stay as they are",
+        &S::method},
+    SpecField{"rank", "rank", "Rank of the adapter", &S::rank, SpecRange{1.0, kMostRank}},
+    SpecField{"alpha", "alpha",
+        "What the adapter adds is scaled by alpha / rank (left out: the rank)", &S::alpha,
+        SpecRange{-1.0, kMostRank}},
+    SpecField{"rslora", "rslora", "Scale by alpha / sqrt(rank) instead", &S::rankStabilised},
+    SpecField{"targets", "targets",
+        "Modules with an adapter, as q_proj,v_proj, or an expression for whole names between "
+        "slashes (left out: all linear modules of the blocks)",
+        &S::targets},
+    SpecField{
+        "exclude_targets", "exclude-targets", "Modules that get no adapter", &S::excludedTargets},
+    SpecField{"rank_pattern", "rank-pattern",
+        "expression=rank for the modules it matches; may be repeated", &S::rankPattern},
+    SpecField{"alpha_pattern", "alpha-pattern",
+        "expression=alpha for the modules it matches; may be repeated", &S::alphaPattern},
+    place("adapter_dir", "adapter", "Adapter to go on from: a PEFT folder", &S::adapterDir),
+    SpecField{"train_layers", "train-layers",
+        "Layers that are trained, or that get an adapter, as 20-31,head: numbers of blocks, "
+        "embedding, head (left out: all)",
+        &S::trainLayers},
     SpecField{"recompute", "recompute", "none, cheap or block", &S::recompute},
     SpecField{"checkpoint_every", "checkpoint-every",
         "Steps between checkpoints (0: not by steps); there is one at the end in any case",

@@ -1,5 +1,6 @@
 #include "core/choose/checkpoint_size.h"
 
+#include "core/choose/trained_part.h"
 #include "core/data/columns.h"
 #include "core/model/export_plan.h"
 
@@ -93,11 +94,15 @@ std::int64_t timedCheckpoints(const RunSetup& setup)
 
 } // namespace
 
-// The weights as any program loads them: model/ of a checkpoint and of the run.
+// The weights as any program loads them: model/ of a checkpoint and of the run, or their adapter/.
 std::uint64_t exportBytes(const RunSetup& setup)
 {
-    return static_cast<std::uint64_t>(setup.table.parameters) * sizeOf(setup.micro.compute) +
-           setup.table.tensors.size() * kEntryBytes + carriedBytes(setup);
+    if (isAdapterRun(setup.spec))
+        return static_cast<std::uint64_t>(setup.table.parameters) * sizeof(float) +
+               setup.table.tensors.size() * kEntryBytes + kSmallFilesBytes;
+    const ParamTable& table = wholeModel(setup.table);
+    return static_cast<std::uint64_t>(table.parameters) * sizeOf(setup.micro.compute) +
+           table.tensors.size() * kEntryBytes + carriedBytes(setup);
 }
 
 std::uint64_t checkpointBytes(const RunSetup& setup)

@@ -1,6 +1,7 @@
 #include "core/choose/measure_rates.h"
 
 #include "core/choose/rate_estimator.h"
+#include "core/choose/trained_part.h"
 #include "core/prove/plain_run_inputs.h"
 
 #include <fmt/format.h>
@@ -125,6 +126,8 @@ Result<RateSubject> rateSubject(
     subject.deviceBytes = plan.value().bytes(Tier::Device);
     subject.key = fmt::format("{}; {} update threads; {}", deviceWords(spec, machine),
         subject.updateThreads, modelWords(subject));
+    const std::string trained = trainedWords(spec);
+    subject.runKey = trained.empty() ? subject.key : subject.key + "; " + trained;
     return subject;
 }
 

@@ -20,6 +20,7 @@ namespace mr {
 // Subject of a measurement: a model of two blocks, and how to train it.
 struct RateSubject {
     std::string key;    // names its entry in the cache
+    std::string runKey; // that of runs that train this part of the model; mostly the same
     ModelConfig config; // two blocks: all blocks of a model are alike
     std::int64_t seqLen = 0;
     std::int64_t microBatch = 1;

@@ -305,7 +305,8 @@ PlanReport reportOf(const RunSetup& setup)
     report.precision = std::string(name(setup.spec.precision)) +
                        (emulationNote(setup).empty() ? "" : " (emulated)");
     report.recompute = std::string(name(setup.spec.recompute));
-    report.parameters = setup.table.parameters;
+    report.parameters = wholeModel(setup.table).parameters;
+    report.trainedParameters = setup.table.parameters;
     report.steps = setup.spec.steps;
     report.tokensPerStep = setup.micro.tokens() * setup.micro.microBatches;
     report.tiers = {tierOf(setup, Tier::Device, "device", setup.budget.deviceBytes),

@@ -183,6 +183,8 @@ std::vector<const PolicyInfo*> candidates(const RunSetup& setup, bool ratesKnown
     std::vector<const PolicyInfo*> exact;
     std::vector<const PolicyInfo*> stale;
     for (const PolicyInfo& policy : policyTable()) {
+        if (setup.shape.hasFrozen() && !policy.isAllOnDevice)
+            continue;
         const bool needsRates = policy.isBalanced || policy.hasWindows;
         if (policy.streams || policy.usesDisk || (needsRates && !ratesKnown))
             continue;
@@ -223,6 +225,8 @@ std::vector<PolicyTrial> trialsOf(const RunSetup& setup, bool ratesKnown)
         for (const Recompute how : kRecomputeKinds)
             if (isAllowed(how, spec.recompute))
                 addTrials(setup, *policy, ratesKnown, how, trials);
+    if (setup.shape.hasFrozen())
+        return trials;
     if (isAuto(spec))
         StreamTrials(setup, ratesKnown, trials).add();
     if (isAuto(spec) && !spec.diskPaths.empty()) {

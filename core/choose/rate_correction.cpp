@@ -27,12 +27,13 @@ bool correctRates(const RunSetup& setup, const Feedback& measured, double others
     if (!subject.ok())
         return false;
     RateCache cache = RateCache::load(path);
-    if (!cache.find(subject.value().key))
+    const RateSubject& known = subject.value();
+    if (!cache.find(known.runKey) && !cache.find(known.key))
         return false;
     Feedback rates = measured;
-    if (subject.value().standIn)
+    if (known.standIn)
         rates.embedding = rates.block = rates.head = {};
-    cache.putMeasured(subject.value().key, rates, {unixSecondsNow(), othersPercent});
+    cache.putMeasured(known.runKey, rates, {unixSecondsNow(), othersPercent});
     return cache.save(path).ok();
 }
 

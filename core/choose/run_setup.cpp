@@ -3,6 +3,7 @@
 #include "core/choose/measure_rates.h"
 #include "core/choose/policy_choice.h"
 #include "core/choose/rate_estimator.h"
+#include "core/choose/trained_part.h"
 #include "core/plan/traversal.h"
 #include "core/tokenizer/unicode_text.h"
 
@@ -18,6 +19,8 @@ namespace mr {
 namespace {
 
 constexpr double kDefaultLearningRate = 2e-5;
+constexpr double kDefaultWeightDecay = 0.01;
+constexpr double kAdapterLearningRate = 2e-4; // trl's documentation: ten times that of all weights
 constexpr double kDefaultWarmup = 0.03;
 constexpr std::int64_t kDefaultEvaluations = 10;
 
@@ -51,8 +54,8 @@ void makePathsAbsolute(RunSpec& spec)
         if (!path.empty())
             path = std::filesystem::absolute(path, error).lexically_normal().string();
     };
-    for (std::string* path :
-        {&spec.modelDir, &spec.scratchConfig, &spec.scratchTokenizer, &spec.outDir, &spec.database})
+    for (std::string* path : {&spec.modelDir, &spec.scratchConfig, &spec.scratchTokenizer,
+             &spec.adapterDir, &spec.outDir, &spec.database})
         absolute(*path);
     for (std::string& path : spec.diskPaths)
         absolute(path);
@@ -65,7 +68,7 @@ void makePathsAbsolute(RunSpec& spec)
 Status refuseUnrecordablePaths(const RunSpec& spec)
 {
     std::vector<std::string_view> paths = {
-        spec.modelDir, spec.scratchConfig, spec.scratchTokenizer, spec.database};
+        spec.modelDir, spec.scratchConfig, spec.scratchTokenizer, spec.adapterDir, spec.database};
     paths.insert(paths.end(), spec.diskPaths.begin(), spec.diskPaths.end());
     for (const auto* sources : {&spec.data, &spec.evalData})
         for (const DataSource& source : *sources)
@@ -76,6 +79,17 @@ Status refuseUnrecordablePaths(const RunSpec& spec)
                 std::string(path) + ": this path is not UTF-8, so a stopped run could not find it "
                                     "again; rename it, or give a link to it");
     return {};
+}
+
+void resolveMethod(RunSpec& spec)
+{
+    const bool isAdapter = isAdapterRun(spec);
+    if (spec.learningRate == 0.0)
+        spec.learningRate = isAdapter ? kAdapterLearningRate : kDefaultLearningRate;
+    if (spec.weightDecay < 0.0)
+        spec.weightDecay = isAdapter ? 0.0 : kDefaultWeightDecay;
+    if (isAdapter && spec.alpha < 0.0)
+        spec.alpha = static_cast<double>(spec.rank);
 }
 
 // All that needs the model but not the memory plan.
@@ -90,8 +104,7 @@ Status resolveNumbers(RunSetup& setup, const MachineInfo& machine, std::int64_t 
             fmt::format(
                 "seq-len {} is longer than the model allows ({} positions); choose at most that",
                 spec.seqLen, most));
-    if (spec.learningRate == 0.0)
-        spec.learningRate = kDefaultLearningRate;
+    resolveMethod(spec);
     if (spec.precision == PrecisionChoice::Auto)
         spec.precision = defaultPrecision(machine);
     if (spec.device == DeviceChoice::Auto)
@@ -108,7 +121,7 @@ Status resolveNumbers(RunSetup& setup, const MachineInfo& machine, std::int64_t 
         spec.evalEvery = std::max<std::int64_t>(1, spec.steps / kDefaultEvaluations);
     setup.micro = {spec.seqLen, spec.microBatch, spec.accumulate,
         spec.precision == PrecisionChoice::F32 ? DType::F32 : DType::BF16,
-        spec.precision == PrecisionChoice::Fp8};
+        spec.precision == PrecisionChoice::Fp8, mostAdapterRanks(setup.table)};
     setup.shape = modelShape(setup.config, setup.table, setup.micro);
     setup.step.microBatches = static_cast<int>(spec.accumulate);
     setup.step.clipNorm = spec.clipNorm;
@@ -155,11 +168,36 @@ Status resolveBudgets(RunSetup& setup, const MachineInfo& machine)
     return {};
 }
 
+// Rates of a model that is trained whole, for a run that trains a part of it: seconds of passes go
+// with their flops.
+Feedback withoutFrozenWork(Feedback rates, const RunSetup& setup)
+{
+    if (!setup.shape.hasFrozen())
+        return rates;
+    const ModelShape whole = modelShape(setup.config, wholeModel(setup.table), setup.micro);
+    double own = 0.0;
+    double all = 0.0;
+    const auto last = static_cast<std::size_t>(setup.shape.layers()) - 1;
+    const auto first = static_cast<std::size_t>(std::max(1, setup.shape.firstTrained()));
+    for (std::size_t g = first; g < last; ++g) {
+        own += setup.shape.groups[g].backwardFlops;
+        all += whole.groups[g].backwardFlops;
+    }
+    if (all > 0.0)
+        rates.block.backward *= own / all;
+    if (whole.groups[last].backwardFlops > 0.0)
+        rates.head.backward *=
+            setup.shape.groups[last].backwardFlops / whole.groups[last].backwardFlops;
+    return rates;
+}
+
 Status findRates(RunSetup& setup, const MachineInfo& machine, const RateCache& cache)
 {
     MR_ASSIGN(auto subject, rateSubject(setup.spec, setup.config, machine));
-    if (const Feedback* known = cache.find(subject.key))
-        setup.rates = *known;
+    if (const Feedback* own = cache.find(subject.runKey))
+        setup.rates = *own;
+    else if (const Feedback* known = cache.find(subject.key))
+        setup.rates = withoutFrozenWork(*known, setup);
     if (setup.rates.block.cheap == 0.0)
         setup.rates.block.cheap = estimatedCheapSeconds(setup.shape, setup.rates);
     setup.scratch.addRates(1, setup.rates); // until it is known how much there will be
@@ -190,13 +228,14 @@ Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainRows, const Mac
     setup.spec = spec;
     setup.asked = spec;
     MR_TRY(readNumbers(setup));
+    MR_TRY(takeAdapterSettings(setup.spec));
     makePathsAbsolute(setup.spec);
     MR_TRY(refuseUnrecordablePaths(setup.spec));
     auto config = readModelConfig(spec.modelDir.empty() ? spec.scratchConfig : spec.modelDir);
     if (!config.ok())
         return config.status();
     setup.config = std::move(config).value();
-    setup.table = buildParamTable(setup.config);
+    MR_ASSIGN(setup.table, trainedTable(setup.spec, setup.config));
     setup.host = {machine.memoryBytes, machine.availableBytes, machine.memoryIsLimited};
     MR_TRY(resolveNumbers(setup, machine, trainRows));
     const RateCache cache = RateCache::load(RateCache::defaultPath());

@@ -33,7 +33,7 @@ struct RunSetup {
     RunSpec spec;  // resolved
     RunSpec asked; // options the user left open are open still
     ModelConfig config;
-    ParamTable table;
+    ParamTable table; // what is trained; its frozen model is the rest
     MicroShape micro;
     ModelShape shape;
     StepSpec step; // common to all steps, except its number

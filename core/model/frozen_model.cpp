@@ -290,6 +290,11 @@ const ParamTable& wholeModel(const ParamTable& trained) noexcept
     return trained.frozen ? trained.frozen->model : trained;
 }
 
+bool isAdapter(const ParamTable& trained) noexcept
+{
+    return mostAdapterRanks(trained) > 0;
+}
+
 const ParamTable& modelTable(const ParamTable& trained, GroupId group) noexcept
 {
     return frozenElements(trained, group) > 0 ? trained.frozen->model : trained;
@@ -343,6 +348,7 @@ Result<ParamTable> adapterTable(const ParamTable& model, const AdapterSettings& 
     MR_TRY(keepTargets(modules, settings));
     MR_TRY(setRanks(modules, settings));
     auto frozen = frozenModel(model);
+    frozen->settings = settings;
     ParamTable table;
     table.firstNorm = model.firstNorm;
     for (std::size_t g = 0; g < model.groups.size(); ++g) {

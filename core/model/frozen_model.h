@@ -71,6 +71,7 @@ struct FrozenModel {
     ParamTable model;                                 // all of it
     std::vector<bool> isFrozen;                       // by group: its weights stay as they are
     std::vector<std::vector<AdapterModule>> adapters; // by group, in the order of the model
+    AdapterSettings settings;                         // of the adapter, if there is one
 
     std::int64_t frozenElements(GroupId group) const noexcept
     {
@@ -81,6 +82,8 @@ struct FrozenModel {
 
 // All of the model, whatever is trained.
 const ParamTable& wholeModel(const ParamTable& trained) noexcept;
+// Is what is trained an adapter?
+bool isAdapter(const ParamTable& trained) noexcept;
 // The table in which the model's own weights of a group lie.
 const ParamTable& modelTable(const ParamTable& trained, GroupId group) noexcept;
 // Elements of a group that no step changes.

@@ -24,6 +24,8 @@ using nlohmann::json;
 constexpr std::uint64_t kMostAdapterConfigBytes = 1U << 20;
 constexpr std::string_view kConfigFile = "adapter_config.json";
 constexpr std::string_view kWeightsFile = "adapter_model.safetensors";
+constexpr std::string_view kHashFile = "millrace.json"; // PEFT warns of fields it does not know
+constexpr const char* kHashField = "base_weights_hash";
 constexpr std::int64_t kDefaultRank = 8; // of PEFT, where a field is missing
 constexpr std::int64_t kMostRank = 1 << 20;
 
@@ -176,6 +178,21 @@ std::string configText(const PeftConfig& config)
     return out.dump(2) + "\n";
 }
 
+Result<std::string> readBaseHash(const fs::path& file)
+{
+    std::error_code error;
+    if (!fs::exists(file, error))
+        return std::string();
+    MR_ASSIGN(const std::string text, readWholeFile(file, kMostAdapterConfigBytes));
+    const json object = json::parse(text, nullptr, false);
+    if (object.is_discarded())
+        return Status::error(ErrorKind::InvalidArgument, file.string() + ": is not JSON");
+    JsonFields fields(object, file.string());
+    std::string hash = fields.text(kHashField, "");
+    MR_TRY(fields.status());
+    return hash;
+}
+
 } // namespace
 
 Result<PeftConfig> readPeftConfig(const fs::path& folder)
@@ -206,6 +223,7 @@ Result<PeftConfig> readPeftConfig(const fs::path& folder)
     if (fields.status().ok())
         refuseVariants(fields, object);
     MR_TRY(fields.status());
+    MR_ASSIGN(config.baseHash, readBaseHash(folder / kHashFile));
     return config;
 }
 
@@ -224,6 +242,8 @@ Status savePeft(const fs::path& folder, const PeftConfig& config, const ParamTab
         return Status::error(
             ErrorKind::Io, "create folder " + folder.string() + ": " + error.message());
     MR_TRY(writeTensors(folder / kWeightsFile, table, master, type));
+    if (!config.baseHash.empty())
+        MR_TRY(replaceFile(folder / kHashFile, json{{kHashField, config.baseHash}}.dump(1) + "\n"));
     return replaceFile(folder / kConfigFile, configText(config));
 }
 

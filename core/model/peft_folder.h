@@ -1,5 +1,5 @@
 // Adapters on disk, as PEFT 0.21 writes and reads them: adapter_config.json and
-// adapter_model.safetensors.
+// adapter_model.safetensors. Ours have the hash of their model beside them, in millrace.json.
 //
 // Reading looks at every field and every tensor. PEFT itself takes a folder with other modules, a
 // missing tensor or an unknown variant of LoRA without an error, and computes something else.
@@ -23,7 +23,8 @@ namespace mr {
 
 struct PeftConfig {
     AdapterSettings settings;
-    std::string base; // as the folder names it; may be empty
+    std::string base;          // as the folder names it; may be empty
+    std::string baseHash = {}; // weightsHash of that model; empty: the folder is another program's
 };
 
 Result<PeftConfig> readPeftConfig(const std::filesystem::path& folder);

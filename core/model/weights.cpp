@@ -244,7 +244,8 @@ std::unique_ptr<MasterReader> initialWeights(
     });
 }
 
-Result<std::string> weightsHash(const ParamTable& table, MasterReader& master)
+Result<std::string> weightsHash(
+    const ParamTable& table, MasterReader& master, const MasterSink& also)
 {
     std::vector<const NamedTensor*> order;
     for (const NamedTensor& tensor : table.tensors)
@@ -258,12 +259,12 @@ Result<std::string> weightsHash(const ParamTable& table, MasterReader& master)
     std::vector<float> joined;
     for (const NamedTensor* tensor : order)
         MR_TRY(forPieces(master, {tensor->group, tensor->first, tensor->count()}, piece,
-            [&](std::int64_t, const MasterView& view) {
+            [&](std::int64_t first, const MasterView& view) {
                 joined.resize(view.high.size());
                 std::transform(view.high.begin(), view.high.end(), view.low.begin(), joined.begin(),
                     joinHalves);
                 XXH3_128bits_update(state.get(), joined.data(), joined.size() * sizeof(float));
-                return Status();
+                return also ? also(tensor->group, first, view) : Status();
             }));
     const XXH128_hash_t hash = XXH3_128bits_digest(state.get());
     std::array<char, 33> text{};

@@ -61,9 +61,13 @@ std::unique_ptr<MasterReader> madeWeights(const ParamTable& table, MatrixFill fi
 std::unique_ptr<MasterReader> initialWeights(
     const ModelConfig& config, const ParamTable& table, std::uint64_t seed);
 
+// Gets a piece of a group from its first element on, as it is read.
+using MasterSink = std::function<Status(GroupId group, std::int64_t first, const MasterView& view)>;
+
 // XXH3-128 of the F32 master, little-endian, tensors in bytewise name order, tied once
-// (decisions.md 16). 32 hex digits.
-Result<std::string> weightsHash(const ParamTable& table, MasterReader& master);
+// (decisions.md 16). 32 hex digits. `also` gets the pieces, so that nothing is read twice.
+Result<std::string> weightsHash(
+    const ParamTable& table, MasterReader& master, const MasterSink& also = {});
 
 enum class ExportType : std::uint8_t { F32, BF16 };
 

@@ -40,7 +40,9 @@ Status PlanTerms::check() const
                             "updates it all, nor the host");
         const bool isResident = stays && placement.weights == Tier::Device;
         if (shape.hasFrozen() && (!isResident || byColumns))
-            return notBuilt("frozen weights under another policy than resident");
+            return Status::error(ErrorKind::InvalidArgument,
+                "plan: an adapter, or some layers of a model, are trained with all on the device "
+                "in this version; use policy resident");
         if (byColumns && (placement.state != Tier::PinnedHost || placement.deviceShare > 0.0))
             return notBuilt("a window whose state is not the host's");
         if (byColumns && std::max(placement.weightsOnDisk, placement.gradientsOnDisk) > 0.0)

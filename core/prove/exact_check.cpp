@@ -130,7 +130,7 @@ Status installInitialWeights(PlainRun& run, std::uint64_t seed)
     const auto model = initialWeights(run.spec().config, wholeModel(table), seed);
     const auto adapter = run.spec().adapter ? initialAdapter(table, seed) : nullptr;
     MR_TRY(installMaster(run.executor(), run.memory(), adapter ? *adapter : *model));
-    return installFrozen(run.executor(), table, *model);
+    return installFrozen(run.executor(), table, *model).status();
 }
 
 Result<TinyResult> runTiny(Device& device, const TinyRun& run)

@@ -1,5 +1,7 @@
 #include "core/run/checkpoint_fallback.h"
 
+#include "core/store/trained_folders.h"
+
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -13,10 +15,13 @@ std::string wayOut(const std::vector<fs::path>& checkpoints)
 {
     std::string text = "\n  Put one of these folders back from a copy, or train again in another "
                        "folder with --out";
-    for (const fs::path& path : checkpoints)
-        if (verifyCheckpoint(path, VerifyDepth::Bytes, "model/").ok())
-            return text + "; the weights in " + (path / "model").string() +
-                   " are whole and can be trained on with --model";
+    for (const fs::path& path : checkpoints) {
+        const fs::path trained = trainedFolderIn(path);
+        const std::string name = trained.filename().string();
+        if (!trained.empty() && verifyCheckpoint(path, VerifyDepth::Bytes, name + "/").ok())
+            return text + "; the weights in " + trained.string() +
+                   " are whole and can be trained on with --" + name;
+    }
     return text;
 }
 

@@ -4,6 +4,8 @@
 #include "core/base/clock.h"
 #include "core/base/thread.h"
 #include "core/choose/replan.h"
+#include "core/choose/trained_part.h"
+#include "core/model/peft_folder.h"
 #include "core/model/weights.h"
 #include "core/step/run_master.h"
 
@@ -91,6 +93,8 @@ Status Replanner::tryBody(BodySource source, Tier& lacking)
     auto body = TrainingState::create(m_run.device, parts, lacking);
     MR_TRY(body.status());
     m_run.body = std::move(body).value();
+    if (isAdapterRun(m_run.setup.spec))
+        MR_TRY(installBase());
     const bool fromCheckpoint = source == BodySource::Checkpoint;
     MR_TRY(fromCheckpoint ? m_fallback.loadNewest() : startFromModel());
     m_saver.noteLoaded(fromCheckpoint);
@@ -103,19 +107,57 @@ Status Replanner::tryBody(BodySource source, Tier& lacking)
 Status Replanner::startFromModel()
 {
     const RunSpec& spec = m_run.setup.spec;
-    std::unique_ptr<MasterReader> weights;
-    if (spec.modelDir.empty()) {
-        weights = initialWeights(m_run.setup.config, m_run.setup.table, spec.seed);
-    } else {
-        MR_ASSIGN(weights, openWeights(spec.modelDir, m_run.setup.config, m_run.setup.table));
-    }
-    MR_TRY(installMaster(m_run.body->executor(), m_run.body->memory(), *weights));
+    MR_TRY(isAdapterRun(spec) ? startAdapter() : startWeights());
     RunProgress first;
     first.sampler = {spec.seed, 0, 0, static_cast<std::uint64_t>(m_run.data.train.batchRows())};
     first.dataHash = m_run.dataHash;
     first.instructionSet = m_run.device.info().instructionSet;
     first.precision = std::string(name(spec.precision));
     m_run.progress = std::move(first);
+    return {};
+}
+
+Status Replanner::startWeights()
+{
+    const RunSetup& setup = m_run.setup;
+    const ParamTable& model = wholeModel(setup.table);
+    std::unique_ptr<MasterReader> weights;
+    if (setup.spec.modelDir.empty()) {
+        weights = initialWeights(setup.config, model, setup.spec.seed);
+    } else {
+        MR_ASSIGN(weights, openWeights(setup.spec.modelDir, setup.config, model));
+    }
+    StepExecutor& executor = m_run.body->executor();
+    MR_TRY(installMaster(executor, m_run.body->memory(), *weights));
+    return installFrozen(executor, setup.table, *weights).status();
+}
+
+// A fresh one, or that of the folder the run goes on from.
+Status Replanner::startAdapter()
+{
+    const RunSpec& spec = m_run.setup.spec;
+    const ParamTable& table = m_run.setup.table;
+    std::unique_ptr<MasterReader> adapter;
+    if (spec.adapterDir.empty()) {
+        adapter = initialAdapter(table, spec.seed);
+    } else {
+        MR_ASSIGN(const PeftConfig config, readPeftConfig(spec.adapterDir));
+        if (!config.baseHash.empty() && config.baseHash != m_run.baseHash)
+            return Status::error(ErrorKind::InvalidArgument,
+                spec.adapterDir + ": was trained beside a model with other weights than those of " +
+                    spec.modelDir + "; name that model");
+        MR_ASSIGN(adapter, openPeftWeights(spec.adapterDir, table));
+    }
+    return installMaster(m_run.body->executor(), m_run.body->memory(), *adapter);
+}
+
+// The model beside an adapter, from its own files.
+Status Replanner::installBase()
+{
+    const RunSetup& setup = m_run.setup;
+    MR_ASSIGN(const auto weights,
+        openWeights(setup.spec.modelDir, setup.config, wholeModel(setup.table)));
+    MR_ASSIGN(m_run.baseHash, installFrozen(m_run.body->executor(), setup.table, *weights));
     return {};
 }
 

@@ -48,6 +48,9 @@ public:
 private:
     Status tryBody(BodySource source, Tier& lacking);
     Status startFromModel();
+    Status startWeights();
+    Status startAdapter();
+    Status installBase();
     Status planAgain(const Status& why, Tier lacking);
     bool saveBeforeTeardown();
     void tearDown();

@@ -35,7 +35,7 @@ void RunContext::requestStop() noexcept
 CheckpointContext RunContext::checkpoint() const
 {
     return {setup.config, setup.table, body->memory(), body->executor(), modelFolder(setup.spec),
-        uuid, data.chatTemplate};
+        uuid, data.chatTemplate, baseHash};
 }
 
 std::vector<std::filesystem::path> RunContext::checkpoints() const

@@ -84,7 +84,8 @@ struct RunContext {
     Buffer productScratch;   // lent to the body: for gradients that are added apart
     std::unique_ptr<TrainingState> body;
     RunProgress progress;
-    ShareTuner watch;              // measures the steps of the body
+    std::string baseHash; // of the model beside an adapter, as it was read; empty: there is none
+    ShareTuner watch;     // measures the steps of the body
     std::filesystem::path saveDir; // for checkpoints and the model: runDir, or another folder
     FolderLock saveLock;           // on saveDir, if that is another folder
     std::int64_t startNs = 0;

@@ -48,7 +48,7 @@ NewRun RunJournal::newRun() const
     run.modelPath = spec.modelDir.empty() ? spec.scratchConfig : spec.modelDir;
     run.modelArchitecture = setup.config.architecture;
     run.modelDtype = setup.config.dtype;
-    run.parameters = setup.table.parameters;
+    run.parameters = wholeModel(setup.table).parameters;
     run.datasetPath = datasetPath(spec);
     run.datasetFormat = spec.data.empty() ? std::string() : std::string(name(spec.data[0].format));
     run.configJson = toJson(spec);

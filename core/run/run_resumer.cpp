@@ -45,6 +45,7 @@ Status RunResumer::resume(const fs::path& runDir)
     MR_TRY(m_opener.openBody(isBegun ? BodySource::Checkpoint : BodySource::Model));
     m_run.resumedMs = m_run.progress.activeMs;
     MR_TRY(refuseOtherData());
+    MR_TRY(refuseOtherBase());
     MR_TRY(refuseIfDone());
     MR_TRY(enterInHistory());
     const bool isAsRecorded = !m_replanner.hasReports() && !isChanged(m_run.hooks.changes) &&
@@ -123,6 +124,16 @@ Status RunResumer::refuseOtherData() const
             datasetPath(m_run.setup.spec) +
                 ": is not the data the run began with (its tokens differ); put that back");
     return {};
+}
+
+Status RunResumer::refuseOtherBase() const
+{
+    // Empty before the first checkpoint.
+    if (m_run.progress.baseHash.empty() || m_run.progress.baseHash == m_run.baseHash)
+        return {};
+    return Status::error(ErrorKind::InvalidArgument,
+        m_run.setup.spec.modelDir +
+            ": is not the model the run began with (its weights differ); put that back");
 }
 
 // A resumed run may be given less than it was planned with: takes a plan with the same bits.

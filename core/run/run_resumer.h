@@ -30,6 +30,7 @@ private:
     Status fitToBudget();
     Status startAgain();
     Status refuseOtherData() const;
+    Status refuseOtherBase() const;
     Status refuseIfDone() const;
     Status enterInHistory();
 

@@ -2,8 +2,8 @@
 
 #include "core/base/clock.h"
 #include "core/choose/checkpoint_size.h"
-#include "core/model/weights.h"
 #include "core/save/run_files.h"
+#include "core/save/trained_weights.h"
 #include "core/step/run_master.h"
 #include "core/telemetry/run_folder.h"
 
@@ -139,16 +139,13 @@ Status RunSaver::exportModel()
 Status RunSaver::writeModelNow()
 {
     MR_ASSIGN(auto state, stateMaster(m_run.body->executor(), m_run.body->memory()));
-    const CheckpointContext context = m_run.checkpoint();
     removeTemporaries(m_run.saveDir);
-    Status written = saveModel(m_run.saveDir / "model", m_run.setup.config, m_run.setup.table,
-        *state, m_run.body->memory().compute() == DType::F32 ? ExportType::F32 : ExportType::BF16,
-        context.carryFrom);
-    if (written.ok())
-        written = saveChatTemplate(m_run.saveDir / "model", context.chatTemplate);
+    const Status written = saveTrained(m_run.checkpoint(), m_run.saveDir, *state);
+    const fs::path folder = m_run.saveDir / trainedFolder(m_run.setup.table);
     std::error_code error;
-    if (!written.ok() && !fs::exists(m_run.saveDir / "model" / "config.json", error))
-        fs::remove_all(m_run.saveDir / "model", error); // half a model: gives back the space
+    if (!written.ok() && !fs::exists(folder / "config.json", error) &&
+        !fs::exists(folder / "adapter_config.json", error))
+        fs::remove_all(folder, error); // a part of it: gives back the space
     return written;
 }
 

@@ -5,6 +5,7 @@
 #include "core/model/weights.h"
 #include "core/save/checkpoint_manifest.h"
 #include "core/save/checkpoint_window.h"
+#include "core/save/trained_weights.h"
 #include "core/step/run_master.h"
 
 #include <algorithm>
@@ -96,17 +97,15 @@ Result<std::string> writeInto(
     MR_TRY(state.status());
     MR_ASSIGN(progress.weightsHash, weightsHash(context.table, *state.value()));
     progress.runId = context.runId;
+    progress.baseHash = context.baseHash;
     RunWindow* window = context.executor.window();
     if (window)
         progress.windows = window->checkpoint().capture();
-    const bool wide = context.memory.compute() == DType::F32;
     // A host that works on a window is ahead of the weights.
     const std::unique_ptr<MasterReader> weights =
         progress.carry.hostJob ? weightsInUse(context.executor, context.memory)
                                : std::move(state).value();
-    MR_TRY(saveModel(folder / "model", context.config, context.table, *weights,
-        wide ? ExportType::F32 : ExportType::BF16, context.carryFrom));
-    MR_TRY(saveChatTemplate(folder / "model", context.chatTemplate));
+    MR_TRY(saveTrained(context, folder, *weights));
     std::error_code error;
     fs::create_directories(folder / "state", error);
     if (error)
@@ -134,11 +133,6 @@ Result<CheckpointWritten> writeAndRename(const CheckpointContext& context,
 }
 
 } // namespace
-
-Status saveChatTemplate(const fs::path& modelDir, const std::string& text)
-{
-    return text.empty() ? Status() : replaceFile(modelDir / "chat_template.jinja", text);
-}
 
 Result<CheckpointWritten> writeCheckpoint(
     const CheckpointContext& context, const fs::path& runDir, RunProgress& progress)
@@ -179,8 +173,7 @@ Result<RunProgress> loadCheckpoint(const CheckpointContext& context, const fs::p
     auto progress = examineCheckpoint(checkpoint, context.runId, VerifyDepth::Bytes);
     if (!progress.ok())
         return progress.status();
-    MR_ASSIGN(auto weights, openWeights(checkpoint / "model", context.config, context.table));
-    MR_TRY(installMaster(context.executor, context.memory, *weights));
+    MR_TRY(loadTrained(context, checkpoint));
     MR_TRY(loadState(context, checkpoint / "state" / "state.safetensors"));
     if (context.executor.window())
         MR_TRY(loadWindow(context, checkpoint / "state" / "window.safetensors", progress.value()));

@@ -2,7 +2,7 @@
 //
 //     <run>/checkpoints/step-00000300/
 //         model/            a model folder any loader opens: BF16 `high`, or the F32 master under
-//                           fp32
+//                           fp32; of an adapter adapter/ in its place (trained_weights.h)
 //         state/            state.safetensors (low halves, both moments, by group; of compact state
 //                           its planes as they are), state.json; with windows window.safetensors
 //                           (checkpoint_window.h)
@@ -45,6 +45,7 @@ struct CheckpointContext {
     std::filesystem::path carryFrom; // where tokenizer and generation files come from
     std::string runId = {};          // owner of the checkpoints; empty: not looked at
     std::string chatTemplate = {};   // that the model was taught; empty: carryFrom's, if it has one
+    std::string baseHash = {};       // of the model beside an adapter, which is that of carryFrom
 };
 
 struct CheckpointWritten {
@@ -53,10 +54,7 @@ struct CheckpointWritten {
     std::string manifestHash;
 };
 
-// `weightsHash` and `runId` of `progress` are filled in.
-// The template that a model was taught goes with it, as chat_template.jinja. Does nothing for "".
-Status saveChatTemplate(const std::filesystem::path& modelDir, const std::string& text);
-
+// `weightsHash`, `baseHash` and `runId` of `progress` are filled in.
 Result<CheckpointWritten> writeCheckpoint(
     const CheckpointContext& context, const std::filesystem::path& runDir, RunProgress& progress);
 
@@ -64,7 +62,8 @@ Result<CheckpointWritten> writeCheckpoint(
 Result<RunProgress> examineCheckpoint(
     const std::filesystem::path& checkpoint, const std::string& runId, VerifyDepth depth);
 
-// Examines every byte, then loads tensors into `context` and makes the weights ops read.
+// Examines every byte, then loads tensors into `context` and makes the weights ops read. A model
+// beside an adapter is not part of it.
 Result<RunProgress> loadCheckpoint(
     const CheckpointContext& context, const std::filesystem::path& checkpoint);
 

@@ -3,6 +3,7 @@
 #include "core/base/file.h"
 #include "core/save/checkpoint_manifest.h"
 #include "core/save/run_progress.h"
+#include "core/store/trained_folders.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -127,7 +128,8 @@ bool hasOnlyItsOwn(const fs::path& checkpoint)
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(checkpoint, error)) {
         const std::string name = entry.path().filename().string();
-        if (name != kManifestFile && name != "model" && name != "state")
+        if (name != kManifestFile && name != "state" &&
+            std::ranges::count(kTrainedFolders, name) == 0)
             return false;
     }
     return !error;

@@ -2,6 +2,7 @@
 
 #include "core/base/file.h"
 #include "core/save/checkpoint_text.h"
+#include "core/store/trained_folders.h"
 
 #include <fmt/format.h>
 #include <xxhash.h>
@@ -21,8 +22,10 @@ namespace {
 using Json = nlohmann::json;
 constexpr std::uint64_t kMostManifestBytes = 16 << 20;
 constexpr int kVersion = 2; // 1 had no hash of itself
-constexpr std::array<const char*, 3> kNeeded = {
-    "state/state.json", "state/state.safetensors", "model/config.json"};
+constexpr std::array<const char*, 2> kNeeded = {"state/state.json", "state/state.safetensors"};
+// ... and one of these.
+constexpr std::array<const char*, 2> kTrained = {
+    "model/config.json", "adapter/adapter_config.json"};
 
 Status damaged(const fs::path& file, const std::string& what)
 {
@@ -112,6 +115,9 @@ Result<Json> readFiles(const fs::path& folder)
     for (const char* needed : kNeeded)
         if (!manifest["files"].contains(needed))
             return damaged(path, std::string("does not name ") + needed);
+    if (std::ranges::none_of(
+            kTrained, [&](const char* file) { return manifest["files"].contains(file); }))
+        return damaged(path, std::string("does not name ") + kTrained.front());
     return manifest["files"];
 }
 
@@ -142,7 +148,7 @@ Status verifyFile(
 Status refuseAdded(const fs::path& folder, const Json& files)
 {
     std::error_code error;
-    for (const char* part : {"model", "state"})
+    for (const char* part : {kTrainedFolders[0], kTrainedFolders[1], "state"})
         for (const auto& entry : fs::directory_iterator(folder / part, error)) {
             const std::string name = entry.path().filename().string();
             const bool isRead = name.ends_with(".safetensors") || name.ends_with(".index.json");

@@ -160,6 +160,7 @@ void checkCounts(JsonFields& fields)
             fields.fail(name, "is missing");
         (void)fields.text(name, {});
     }
+    (void)fields.text("base_hash", {});
     const Json* sampler = fields.find("sampler");
     ListCheck list(fields, "sampler", sampler);
     for (int i = 0; i < 4; ++i)

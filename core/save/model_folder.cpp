@@ -1,49 +1,116 @@
 #include "core/save/model_folder.h"
 
+#include "core/base/file.h"
+#include "core/model/peft_folder.h"
 #include "core/save/checkpoint.h"
 #include "core/telemetry/run_folder.h"
 
 #include <millrace/session.h>
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
+#include <utility>
+#include <vector>
 
 namespace mr {
 namespace {
 
 namespace fs = std::filesystem;
 
-bool isModel(const fs::path& folder)
+constexpr std::uint64_t kMostTemplateBytes = std::uint64_t{4} << 20;
+
+bool holds(const fs::path& folder, const char* file)
 {
     std::error_code ignored;
-    return fs::exists(folder / "config.json", ignored);
+    return fs::exists(folder / file, ignored);
 }
 
-} // namespace
+bool isModel(const fs::path& folder)
+{
+    return holds(folder, "config.json");
+}
 
-Result<std::string> modelFolderOf(const std::string& path)
+bool isAdapterFolder(const fs::path& folder)
+{
+    return holds(folder, "adapter_config.json");
+}
+
+// The folder names its model; one that was trained elsewhere may name it as the Hub does.
+Result<ModelPlace> placeOfAdapter(const fs::path& folder)
+{
+    MR_ASSIGN(const PeftConfig config, readPeftConfig(folder));
+    if (isModel(config.base))
+        return ModelPlace{config.base, folder.string()};
+    return Status::error(ErrorKind::InvalidArgument,
+        folder.string() + ": is an adapter of " +
+            (config.base.empty() ? std::string("a model that it does not name") : config.base) +
+            ", which is no model folder here; name both, with --model and --adapter");
+}
+
+// Nothing where the folder has neither.
+Result<std::optional<ModelPlace>> placeIn(const fs::path& folder)
+{
+    if (isModel(folder / "model"))
+        return std::optional(ModelPlace{(folder / "model").string()});
+    if (!isAdapterFolder(folder / "adapter"))
+        return std::optional<ModelPlace>();
+    MR_ASSIGN(auto place, placeOfAdapter(folder / "adapter"));
+    return std::optional(std::move(place));
+}
+
+Result<ModelPlace> ownPlaceOf(const std::string& path)
 {
     const fs::path folder = path;
     std::error_code ignored;
     if (isModel(folder))
-        return path;
+        return ModelPlace{path};
+    if (isAdapterFolder(folder))
+        return placeOfAdapter(folder);
     const bool isRun = fs::exists(folder / "run.json", ignored);
     fs::path saved; // where the run saves to if that is another folder
     if (isRun) {
-        const auto spec = readRunSpec(path);
-        MR_TRY(spec.status());
-        saved = Result(spec).value().saveDir;
+        MR_ASSIGN(const RunSpec spec, readRunSpec(path));
+        saved = spec.saveDir;
     }
-    for (const fs::path& place : {saved, folder})
-        if (!place.empty() && isModel(place / "model"))
-            return (place / "model").string();
+    std::vector<fs::path> places = {saved, folder};
     const auto checkpoints = listCheckpoints(folder, saved);
     if (!checkpoints.empty())
-        return (checkpoints.front() / "model").string();
+        places.push_back(checkpoints.front());
+    for (const fs::path& place : places) {
+        if (place.empty())
+            continue;
+        MR_ASSIGN(auto found, placeIn(place));
+        if (found)
+            return std::move(*found);
+    }
     if (isRun)
         return Status::error(
             ErrorKind::InvalidArgument, path + ": this run has no model yet; it writes one with "
                                                "every checkpoint and at its end");
-    return path;
+    return ModelPlace{path};
+}
+
+} // namespace
+
+Result<std::string> ModelPlace::chatTemplate() const
+{
+    if (adapter.empty() || !holds(adapter, "chat_template.jinja"))
+        return std::string();
+    return readWholeFile(fs::path(adapter) / "chat_template.jinja", kMostTemplateBytes);
+}
+
+Result<ModelPlace> modelPlaceOf(const std::string& path, const std::string& adapter)
+{
+    MR_ASSIGN(ModelPlace place, ownPlaceOf(path));
+    if (adapter.empty())
+        return place;
+    if (!place.adapter.empty())
+        return Status::error(ErrorKind::InvalidArgument,
+            path + ": is trained as an adapter already; name its model, " + place.model +
+                ", to try another one");
+    place.adapter = adapter;
+    return place;
 }
 
 bool isTrainedOnPrompts(const std::string& path)

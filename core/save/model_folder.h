@@ -1,7 +1,8 @@
-// Which model folder is meant by the path of a model, a checkpoint or a run.
+// Which model is meant by the path of a model, an adapter, a checkpoint or a run.
 //
-// Threads  Any; looks at folders.
-// Errors   InvalidArgument: a run that has no model and no checkpoint yet.
+// Threads  Any; looks at folders and reads small files.
+// Errors   InvalidArgument: a run that has no model and no checkpoint yet; an adapter whose model
+//          is not on this machine.
 
 #pragma once
 
@@ -11,9 +12,20 @@
 
 namespace mr {
 
-// A checkpoint's own model; of a run the one it ended with, else that of its newest complete
-// checkpoint. Any other path is returned as it is: opening it reports the fault.
-Result<std::string> modelFolderOf(const std::string& path);
+struct ModelPlace {
+    std::string model;        // folder
+    std::string adapter = {}; // folder of the one beside it; empty: none
+
+    // The chat template that was taught with the adapter; empty: the model's own counts.
+    Result<std::string> chatTemplate() const;
+
+    bool operator==(const ModelPlace&) const = default;
+};
+
+// A checkpoint's own model or adapter; of a run the one it ended with, else that of its newest
+// complete checkpoint. Any other path is returned as it is: opening it reports the fault. `adapter`
+// is put beside a model; a run of an adapter has its own.
+Result<ModelPlace> modelPlaceOf(const std::string& path, const std::string& adapter = {});
 
 // Whether the run that this folder is, or lies in, was trained on prompts and answers. False for a
 // model on its own, and for runs of programs that did not record it.

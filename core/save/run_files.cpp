@@ -4,6 +4,7 @@
 #include "core/plan/policies.h"
 #include "core/save/checkpoint_folder.h"
 #include "core/save/run_guard.h"
+#include "core/store/trained_folders.h"
 #include "core/telemetry/run_folder.h"
 
 #include <millrace/run_reader.h>
@@ -51,10 +52,8 @@ bool hasWork(const fs::path& dir, const std::string& configJson)
 {
     auto spec = runSpecFromJson(configJson);
     const fs::path saveDir = spec.ok() ? fs::path(spec.value().saveDir) : fs::path();
-    std::error_code error;
     return !namedCheckpoints(dir, saveDir).empty() || !asideCheckpoints(dir, saveDir).empty() ||
-           fs::exists(dir / "model", error) ||
-           (!saveDir.empty() && fs::exists(saveDir / "model", error));
+           !trainedFolderIn(dir).empty() || (!saveDir.empty() && !trainedFolderIn(saveDir).empty());
 }
 
 } // namespace

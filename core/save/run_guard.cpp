@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::array<const char*, 3> kLogs = {"steps.jsonl", "events.jsonl", "samples.jsonl"};
-constexpr std::array<const char*, 2> kFolders = {"model", "checkpoints"};
+constexpr std::array<const char*, 3> kFolders = {"model", "adapter", "checkpoints"};
 
 Status refuseForeign(const fs::path& dir)
 {
@@ -42,9 +42,9 @@ Status refuseForeign(const fs::path& dir)
 }
 
 // "config.json.tmp-1234"
-bool isTemporary(std::string_view name, bool isModel)
+bool isTemporary(std::string_view name, bool isTrained)
 {
-    if (isModel && name.starts_with('.') && name.ends_with(".part"))
+    if (isTrained && name.starts_with('.') && name.ends_with(".part"))
         return true;
     const std::size_t dot = name.rfind(".tmp-");
     if (dot == std::string_view::npos)
@@ -54,7 +54,7 @@ bool isTemporary(std::string_view name, bool isModel)
     return !digits.empty() &&
            std::all_of(digits.begin(), digits.end(),
                [](unsigned char c) { return std::isdigit(c) != 0; }) &&
-           of.ends_with(".json") && (isModel || of == "run.json" || of.starts_with("trace-"));
+           of.ends_with(".json") && (isTrained || of == "run.json" || of.starts_with("trace-"));
 }
 
 bool isWithin(const fs::path& path, const fs::path& folder)
@@ -92,7 +92,7 @@ void removeTemporaries(const fs::path& dir)
 {
     std::vector<fs::path> left;
     std::error_code error;
-    for (const fs::path& folder : {dir, dir / "model"})
+    for (const fs::path& folder : {dir, dir / "model", dir / "adapter"})
         for (const auto& entry : fs::directory_iterator(folder, error))
             if (isTemporary(entry.path().filename().string(), folder != dir) &&
                 fs::symlink_status(entry.path(), error).type() != fs::file_type::directory)

@@ -62,7 +62,7 @@ std::string toJson(const RunProgress& progress)
         {"eval_loss", exactly(p.evalLoss)}, {"run", p.runId},
         {"sampler", {p.sampler.seed, p.sampler.epoch, p.sampler.position, p.sampler.count}},
         {"instruction_set", p.instructionSet}, {"precision", p.precision},
-        {"weights_hash", p.weightsHash}, {"data_hash", p.dataHash},
+        {"weights_hash", p.weightsHash}, {"data_hash", p.dataHash}, {"base_hash", p.baseHash},
         {"window", toJson(p.carry, p.windows)}, {"version", 1}};
     return json.dump(1);
 }
@@ -89,6 +89,7 @@ Result<RunProgress> progressFromJson(std::string_view text, const std::filesyste
         p.precision = json.at("precision");
         p.weightsHash = json.at("weights_hash");
         p.dataHash = json.at("data_hash");
+        p.baseHash = json.value("base_hash", std::string()); // earlier programs had no adapters
         if (json.contains("window"))
             parseWindow(json.at("window"), p.carry, p.windows);
         p.carry.step = p.step;

@@ -35,6 +35,7 @@ struct RunProgress {
     std::string precision;
     std::string weightsHash;
     std::string dataHash; // the training tokens, in order
+    std::string baseHash; // weightsHash of the model beside an adapter; empty: there is none
     // Place of the run in its window and update counts of both owners, for policies with windows.
     Carry carry;
     WindowState windows;

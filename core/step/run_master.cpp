@@ -1,6 +1,7 @@
 #include "core/step/run_master.h"
 
 #include "core/model/frozen_model.h"
+#include "core/model/weights.h"
 #include "core/step/compact_master.h"
 
 #include <algorithm>
@@ -45,24 +46,24 @@ private:
     std::vector<std::int8_t> m_remainder;
 };
 
-class WeightsInUse final : public MasterReader
+// Elements of one group from device memory, in the compute type.
+class DeviceElements
 {
 public:
-    WeightsInUse(StepExecutor& executor, const RunMemory& memory)
+    DeviceElements(StepExecutor& executor, DType compute)
         : m_executor(executor)
-        , m_memory(memory)
+        , m_compute(compute)
     {
     }
 
-    Status read(GroupId group, std::int64_t first, const MasterView& out) override
+    Status read(const std::byte* elements, std::int64_t first, const MasterView& out)
     {
-        const std::byte* weights = m_memory.group(group).weights;
         const auto copy = [&](auto values) {
             const auto to = std::as_writable_bytes(values);
             const std::size_t offset = static_cast<std::size_t>(first) * sizeof(values[0]);
-            return m_executor.copier().toHost(to, weights + offset);
+            return m_executor.copier().toHost(to, elements + offset);
         };
-        if (m_memory.compute() == DType::BF16) {
+        if (m_compute == DType::BF16) {
             std::fill(out.low.begin(), out.low.end(), std::int16_t{0});
             return copy(out.high);
         }
@@ -76,8 +77,49 @@ public:
 
 private:
     StepExecutor& m_executor;
-    const RunMemory& m_memory;
+    DType m_compute;
     std::vector<float> m_joined;
+};
+
+class WeightsInUse final : public MasterReader
+{
+public:
+    WeightsInUse(StepExecutor& executor, const RunMemory& memory)
+        : m_memory(memory)
+        , m_device(executor, memory.compute())
+    {
+    }
+
+    Status read(GroupId group, std::int64_t first, const MasterView& out) override
+    {
+        return m_device.read(m_memory.group(group).weights, first, out);
+    }
+
+private:
+    const RunMemory& m_memory;
+    DeviceElements m_device;
+};
+
+class WholeMaster final : public MasterReader
+{
+public:
+    WholeMaster(StepExecutor& executor, const RunMemory& memory, MasterReader& trained)
+        : m_memory(memory)
+        , m_trained(trained)
+        , m_device(executor, memory.compute())
+    {
+    }
+
+    Status read(GroupId group, std::int64_t first, const MasterView& out) override
+    {
+        const std::byte* frozen = m_memory.group(group).frozen;
+        return frozen ? m_device.read(frozen, first, out) : m_trained.read(group, first, out);
+    }
+
+private:
+    const RunMemory& m_memory;
+    MasterReader& m_trained;
+    DeviceElements m_device;
 };
 
 } // namespace
@@ -116,17 +158,23 @@ Status installMaster(StepExecutor& executor, const RunMemory& memory, MasterRead
     return window ? window->master().install(master) : Status();
 }
 
-Status installFrozen(StepExecutor& executor, const ParamTable& table, MasterReader& model)
+Result<std::string> installFrozen(
+    StepExecutor& executor, const ParamTable& table, MasterReader& model)
 {
-    MasterPiece piece;
-    for (std::int32_t g = 0; g < static_cast<std::int32_t>(table.groups.size()); ++g) {
-        const GroupId id{g};
-        MR_TRY(forPieces(model, {id, 0, frozenElements(table, id)}, piece,
-            [&](std::int64_t first, const MasterView& view) {
-                return executor.state().uploadFrozen(id, first, view);
-            }));
-    }
-    return {};
+    if (!table.frozen)
+        return std::string();
+    return weightsHash(
+        wholeModel(table), model, [&](GroupId group, std::int64_t first, const MasterView& view) {
+            return frozenElements(table, group) > 0
+                       ? executor.state().uploadFrozen(group, first, view)
+                       : Status();
+        });
+}
+
+std::unique_ptr<MasterReader> wholeMaster(
+    StepExecutor& executor, const RunMemory& memory, MasterReader& trained)
+{
+    return std::make_unique<WholeMaster>(executor, memory, trained);
 }
 
 } // namespace mr

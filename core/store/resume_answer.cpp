@@ -1,5 +1,7 @@
 #include "core/store/resume_answer.h"
 
+#include "core/store/trained_folders.h"
+
 #include <millrace/run_spec.h>
 
 #include <string>
@@ -59,14 +61,15 @@ ResumeAnswer resumeAnswer(const ResumeFacts& facts)
 
 Status mayStartAgain(const RunPlaces& places, const fs::path& saveDir)
 {
-    std::error_code error;
-    for (const fs::path& dir : {places.runFolder, saveDir})
-        if (!dir.empty() && fs::exists(dir / "model", error))
+    for (const fs::path& dir : {places.runFolder, saveDir}) {
+        const fs::path trained = dir.empty() ? fs::path() : trainedFolderIn(dir);
+        if (!trained.empty())
             return Status::error(ErrorKind::InvalidArgument,
-                dir.string() +
-                    ": has its model and no checkpoint any more; there is nothing to "
-                    "resume. Train on with --model " +
-                    (dir / "model").string());
+                fmt::format("{}: has its {} and no checkpoint any more; there is nothing to "
+                            "resume. Train on with --{} {}",
+                    dir.string(), trained.filename().string(), trained.filename().string(),
+                    trained.string()));
+    }
     if (!places.checkpoints.empty())
         return Status::error(ErrorKind::InvalidArgument,
             places.runFolder.string() + ": the checkpoints of this run are gone (the history has " +

@@ -2,6 +2,7 @@
 
 #include "core/base/file.h"
 #include "core/base/folder_lock.h"
+#include "core/store/trained_folders.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -16,11 +17,12 @@ constexpr const char* kRecord = "run.json";
 
 bool isPart(const std::string& name)
 {
-    for (const char* own :
-        {"steps.jsonl", "events.jsonl", "samples.jsonl", "model", FolderLock::kFile}) {
+    for (const char* own : {"steps.jsonl", "events.jsonl", "samples.jsonl", FolderLock::kFile}) {
         if (name == own)
             return true;
     }
+    if (std::ranges::count(kTrainedFolders, name) > 0)
+        return true;
     return name.starts_with("trace-") && name.ends_with(".json");
 }
 

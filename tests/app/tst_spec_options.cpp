@@ -55,8 +55,7 @@ private Q_SLOTS:
         setOther(*findSpecField(key.toStdString()), given);
         if (key == "disk_bytes")
             given.diskPaths = {"/fast"};
-        if (key == "method")
-            given.method = "full"; // the only one
+        given.method = "lora"; // takes all options
 
         Result<RunSpec> read = parsed(trainArguments(given));
 

@@ -62,9 +62,10 @@ struct PlanReport {
                                      // that was asked for; else empty
     std::string device;              // name
     bool simulatedLink = false;
-    std::string precision; // "bf16", "fp32", "fp8" or "fp8 (emulated)"
-    std::string recompute; // "none", "cheap" or "block"
-    std::int64_t parameters = 0;
+    std::string precision;              // "bf16", "fp32", "fp8" or "fp8 (emulated)"
+    std::string recompute;              // "none", "cheap" or "block"
+    std::int64_t parameters = 0;        // of the model
+    std::int64_t trainedParameters = 0; // the part that is trained, or those of the adapter
     std::int64_t steps = 0;
     std::int64_t tokensPerStep = 0; // without padding known: seqLen * microBatch * accumulate
     std::vector<PlanTier> tiers;
@@ -104,6 +105,9 @@ Result<DataReport> inspectRunData(const RunSpec& spec);
 Result<PlanReport> planRun(const RunSpec& spec);
 // One report per policy that is built, fastest first; those that do not fit last.
 Result<std::vector<PlanReport>> planAllPolicies(const RunSpec& spec);
+
+// "34560 trained parameters of 260032", or the model's alone where all are trained.
+std::string parameterWords(const PlanReport& report);
 
 std::string toJson(const PlanReport& report);
 Result<PlanReport> planReportFromJson(std::string_view json);

@@ -62,17 +62,29 @@ struct RunSpec {
     std::int64_t seqLen = 0; // 0: min(1024, the model's maximum)
     std::int64_t microBatch = 1;
     std::int64_t accumulate = 8;
-    double learningRate = 0.0; // 0: 2e-5
+    double learningRate = 0.0; // 0: 2e-5; of an adapter 2e-4
     ScheduleKind schedule = ScheduleKind::Cosine;
     std::int64_t warmupSteps = -1; // -1: 3 % of the steps
-    double weightDecay = 0.01;
+    double weightDecay = -1.0;     // -1: 0.01; of an adapter 0
     double beta1 = 0.9;
     double beta2 = 0.999;
     double eps = 1e-8;
     double clipNorm = 1.0; // 0: off
     std::uint64_t seed = 1;
     PrecisionChoice precision = PrecisionChoice::Auto;
-    std::string method = "full";
+    std::string method = "full"; // or "lora": an adapter beside the model, which stays as it is
+    std::int64_t rank = 16;
+    double alpha = -1.0;         // -1: the rank; what the adapter adds is scaled by alpha / rank
+    bool rankStabilised = false; // by alpha / sqrt(rank)
+    // Linear modules with an adapter: ends of names, "q_proj,mlp.down_proj", or an expression for
+    // whole names, "/.*self_attn.*/". Empty: all modules of the blocks.
+    std::string targets;
+    std::string excludedTargets;                    // ends of names that have none
+    std::map<std::string, std::string> rankPattern; // expression -> rank of the modules it matches
+    std::map<std::string, std::string> alphaPattern;
+    std::string adapterDir;  // a PEFT folder to go on from; rank to pattern are then its own
+    std::string trainLayers; // "20-31,head": the blocks, "embedding" or "head" that are trained, or
+                             // the blocks that get an adapter; empty: all
     RecomputeChoice recompute = RecomputeChoice::Auto;
     std::int64_t checkpointEvery = 0;    // steps; 0: not by steps
     std::int64_t checkpointMinutes = 15; // after the last one; 0: not by time

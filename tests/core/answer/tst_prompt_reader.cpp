@@ -161,17 +161,51 @@ private Q_SLOTS:
             std::filesystem::create_directories(run.path(place));
             run.write(place + "/config.json", "{}");
         };
-        QCOMPARE(modelFolderOf(run.path()).value(), run.path()); // opening it reports the error
+        QCOMPARE(
+            modelPlaceOf(run.path()).value().model, run.path()); // opening it reports the error
         make("checkpoints/step-00000004/model");
         run.write("checkpoints/step-00000004/manifest.json", "{}");
         make("checkpoints/step-00000009/model"); // not complete: no manifest
 
-        QCOMPARE(modelFolderOf(run.path()).value(), run.path("checkpoints/step-00000004/model"));
-        QCOMPARE(modelFolderOf(run.path("checkpoints/step-00000009")).value(),
+        QCOMPARE(
+            modelPlaceOf(run.path()).value().model, run.path("checkpoints/step-00000004/model"));
+        QCOMPARE(modelPlaceOf(run.path("checkpoints/step-00000009")).value().model,
             run.path("checkpoints/step-00000009/model"));
         make("model");
-        QCOMPARE(modelFolderOf(run.path()).value(), run.path("model"));
-        QCOMPARE(modelFolderOf(run.path("model")).value(), run.path("model"));
+        QCOMPARE(modelPlaceOf(run.path()).value().model, run.path("model"));
+        QCOMPARE(modelPlaceOf(run.path("model")).value().model, run.path("model"));
+    }
+
+    void aRunOfAnAdapterMeansItsModelAndTheAdapter()
+    {
+        const Folder model;
+        const Folder run;
+        model.write("config.json", "{}");
+        const auto make = [&](const std::string& place, const std::string& base) {
+            std::filesystem::create_directories(run.path(place));
+            run.write(place + "/adapter_model.safetensors", "");
+            // Not as a raw string: moc 6.4 counts its braces.
+            run.write(place + "/adapter_config.json",
+                "{\"peft_type\": \"LORA\", \"target_modules\": \"all-linear\", "
+                "\"base_model_name_or_path\": \"" +
+                    base + "\"}");
+        };
+        make("adapter", model.path());
+        run.write("adapter/chat_template.jinja", "taught");
+        make("elsewhere", "some/model");
+
+        for (const std::string& path : {run.path(), run.path("adapter")}) {
+            const ModelPlace place = modelPlaceOf(path).value();
+            QCOMPARE(place.model, model.path());
+            QCOMPARE(place.adapter, run.path("adapter"));
+            QCOMPARE(place.chatTemplate().value(), "taught");
+        }
+        QVERIFY(contains(modelPlaceOf(run.path("elsewhere")).status().message(),
+            "adapter of some/model, which"));
+        const ModelPlace both = modelPlaceOf(model.path(), run.path("elsewhere")).value();
+        QCOMPARE(both.adapter, run.path("elsewhere"));
+        QVERIFY(contains(modelPlaceOf(run.path(), run.path("elsewhere")).status().message(),
+            "trained as an adapter already"));
     }
 };
 

@@ -63,6 +63,16 @@ RunSpec everythingSet()
     s.clipNorm = 0.0;
     s.seed = std::numeric_limits<std::uint64_t>::max();
     s.precision = PrecisionChoice::F32;
+    s.method = "lora";
+    s.rank = 8;
+    s.alpha = 12.5;
+    s.rankStabilised = true;
+    s.targets = "q_proj,v_proj";
+    s.excludedTargets = "mlp.down_proj";
+    s.rankPattern = {{"v_proj", "4"}};
+    s.alphaPattern = {{"q_proj", "32"}};
+    s.adapterDir = "/adapter";
+    s.trainLayers = "1-3";
     s.recompute = RecomputeChoice::Block;
     s.checkpointEvery = 50;
     s.checkpointMinutes = 7;
@@ -204,7 +214,7 @@ private Q_SLOTS:
 
     void whatIsNotBuiltIsRefusedByName()
     {
-        QVERIFY(names(refusal([](RunSpec& s) { s.method = "lora"; }), "'lora' is known but"));
+        QVERIFY(names(refusal([](RunSpec& s) { s.method = "galore"; }), "'galore' is known but"));
         QVERIFY(names(refusal([](RunSpec& s) {
             s.device = DeviceChoice::Cuda;
             s.linkBytesPerSecond = 1e9;

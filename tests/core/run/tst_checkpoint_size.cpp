@@ -56,6 +56,9 @@ void TestCheckpointSize::whatIsToldIsWhatIsWritten_data()
     QTest::newRow("zenflow, bf16") << "zenflow" << true;
     QTest::newRow("zenflow, compact") << "zenflow compact" << true;
     QTest::newRow("zero-offload-dpu, bf16") << "zero-offload-dpu" << true;
+    QTest::newRow("an adapter, fp32") << "resident lora" << false;
+    QTest::newRow("an adapter, bf16") << "resident lora" << true;
+    QTest::newRow("a layer, bf16") << "resident layer" << true;
 }
 
 void TestCheckpointSize::whatIsToldIsWhatIsWritten()
@@ -65,8 +68,14 @@ void TestCheckpointSize::whatIsToldIsWhatIsWritten()
     RunSpec spec = m_rig.spec(QTest::currentDataTag());
     const QStringList words = policy.split(QLatin1Char(' '));
     spec.policy = words.first().toStdString();
-    if (words.size() > 1)
+    if (words.contains("compact"))
         spec.policyOptions["state"] = "compact";
+    if (words.contains("lora")) {
+        spec.method = "lora";
+        spec.rank = 4;
+    }
+    if (words.contains("layer"))
+        spec.trainLayers = "1";
     if (spec.policy == "zenflow" || spec.policy == "zero-offload-dpu")
         spec.policyOptions["warmup"] = "1";
     if (spec.policy == "zenflow")

@@ -1,0 +1,33 @@
+// The part of a model that a run trains, as its spec says it: all of it, some layers, or an adapter
+// beside it.
+//
+// Threads  Pure, except takeAdapterSettings(), which reads a small file.
+// Errors   InvalidArgument names the option, what is wrong and what there is.
+
+#pragma once
+
+#include "core/model/frozen_model.h"
+#include "core/model/model_config.h"
+
+#include <millrace/run_spec.h>
+#include <millrace/status.h>
+
+namespace mr {
+
+inline bool isAdapterRun(const RunSpec& spec)
+{
+    return spec.method == "lora";
+}
+
+// Rank, alpha and modules of the adapter that the run goes on from (RunSpec::adapterDir), in
+// `spec`. Refuses others that were given beside it. Does nothing without one, and where its folder
+// is gone: the record of a run holds them.
+Status takeAdapterSettings(RunSpec& spec);
+
+// The table of all trained parameters.
+Result<ParamTable> trainedTable(const RunSpec& spec, const ModelConfig& config);
+
+// Names the part in the cache of rates; empty: all of the model.
+std::string trainedWords(const RunSpec& spec);
+
+} // namespace mr

@@ -1,0 +1,379 @@
+// Runs that train an adapter beside a model, or some of its layers: stopped and resumed, saved,
+// gone on from, and refused where the model is another one.
+
+#include "core/answer/inference.h"
+#include "core/model/frozen_model.h"
+#include "core/model/peft_folder.h"
+#include "core/run/changed_model.h"
+#include "core/run/run_rig.h"
+#include "support/test_room.h"
+
+#include <millrace/spec_fields.h>
+
+#include <QtTest>
+
+#include <cmath>
+#include <filesystem>
+#include <map>
+
+namespace mr::test::tst_adapter_runs {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+RunSpec adapterSpec(const RunRig& rig, const std::string& name)
+{
+    RunSpec spec = rig.spec(name);
+    spec.method = "lora";
+    spec.rank = 4;
+    spec.accumulate = 3;
+    spec.learningRate = 3e-2;
+    return spec;
+}
+
+RunSpec layerSpec(const RunRig& rig, const std::string& name)
+{
+    RunSpec spec = rig.spec(name);
+    spec.trainLayers = "1";
+    spec.accumulate = 3;
+    return spec;
+}
+
+// Mean cross-entropy of what a run saved, on the pairs it was trained on.
+double lossOf(const RunRig& rig, const std::string& model, const std::string& adapter)
+{
+    const auto device = smallDevice();
+    InferenceOptions options;
+    options.seqLen = 40;
+    options.adapter = adapter;
+    auto loaded = InferenceModel::load(model, options, *device);
+    if (!loaded.ok())
+        qFatal("%s", loaded.status().message().c_str());
+    TokenSetOptions set;
+    set.seqLen = 40;
+    const auto pairs = buildTokenSet(
+        {{rig.folder.path("pairs.jsonl"), DataFormat::Auto, {}}}, loaded.value()->tokenizer(), set);
+    return loaded.value()->evaluate(Result(pairs).value()).value().loss;
+}
+
+// All tensors of a model folder, by name.
+std::map<std::string, std::vector<float>> tensorsOf(const fs::path& folder)
+{
+    const ModelConfig config = readModelConfig(folder.string()).value();
+    const ParamTable table = buildParamTable(config);
+    const auto reader = std::move(openWeights(folder, config, table)).value();
+    std::map<std::string, std::vector<float>> tensors;
+    MasterPiece piece;
+    for (const NamedTensor& tensor : table.tensors)
+        (void)forPieces(*reader, {tensor.group, tensor.first, tensor.count()}, piece,
+            [&](std::int64_t, const MasterView& view) {
+                std::vector<float>& all = tensors[tensor.name];
+                for (std::size_t i = 0; i < view.high.size(); ++i)
+                    all.push_back(joinHalves(view.high[i], view.low[i]));
+                return Status();
+            })
+            .ok();
+    return tensors;
+}
+
+} // namespace
+
+class TestAdapterRuns : public QObject
+{
+    Q_OBJECT
+
+private Q_SLOTS:
+    void aResumedRunHasTheBitsOfOneThatNeverStopped_data();
+    void aResumedRunHasTheBitsOfOneThatNeverStopped();
+    void theAdapterLiesInItsFolderAndTheModelNowhere();
+    void whatIsSavedIsWhatWasTrained();
+    void aRunGoesOnFromAnAdapter();
+    void settingsBesideAnAdapterAreRefused();
+    void theAdapterOfAnotherModelIsRefused();
+    void aModelThatWasChangedIsNoticedOnResume();
+    void layersThatAreNotTrainedKeepTheirBits();
+    void layersGoOnWithoutTheModelTheyBeganWith();
+    void defaultsAreThoseOfAdapters();
+    void badSettingsAreRefused_data();
+    void badSettingsAreRefused();
+
+private:
+    RunRig m_rig;
+    std::unique_ptr<Device> m_device = smallDevice();
+};
+
+void TestAdapterRuns::aResumedRunHasTheBitsOfOneThatNeverStopped_data()
+{
+    QTest::addColumn<bool>("layers");
+    QTest::addColumn<bool>("bf16");
+    QTest::addColumn<double>("clip");
+    QTest::addColumn<bool>("pack");
+    QTest::newRow("adapter, fp32") << false << false << 1.0 << false;
+    QTest::newRow("adapter, bf16, packed") << false << true << 0.5 << true;
+    QTest::newRow("adapter, bf16, no clip") << false << true << 0.0 << false;
+    QTest::newRow("layer, fp32, packed") << true << false << 0.0 << true;
+    QTest::newRow("layer, bf16") << true << true << 0.5 << false;
+}
+
+void TestAdapterRuns::aResumedRunHasTheBitsOfOneThatNeverStopped()
+{
+    QFETCH(bool, layers);
+    QFETCH(bool, bf16);
+    QFETCH(double, clip);
+    QFETCH(bool, pack);
+    const std::string tag = QTest::currentDataTag();
+    RunSpec spec = layers ? layerSpec(m_rig, tag) : adapterSpec(m_rig, tag);
+    spec.precision = bf16 ? PrecisionChoice::BF16 : PrecisionChoice::F32;
+    spec.clipNorm = clip;
+    spec.pack = pack;
+    const Outcome plain = m_rig.train(spec, *m_device);
+    QVERIFY2(plain.ended.ok(), plain.ended.message().c_str());
+    spec.outDir += " stopped";
+    spec.checkpointEvery = 5;
+    const Outcome stopped = m_rig.train(spec, *m_device, stopAt(5));
+    QCOMPARE(stopped.progress.step, 5);
+
+    const auto threaded = smallDevice(2, CpuDeviceOptions::Mode::Threaded);
+    const Outcome resumed = m_rig.resume(spec.outDir, *threaded);
+
+    QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
+    QCOMPARE(resumed.progress.weightsHash, plain.progress.weightsHash);
+    QVERIFY(resumed.progress.weightsHash != stopped.progress.weightsHash);
+    const std::string file =
+        layers ? "model/model.safetensors" : "adapter/adapter_model.safetensors";
+    QVERIFY(readFile((plain.dir / file).string()) == readFile((resumed.dir / file).string()));
+}
+
+void TestAdapterRuns::theAdapterLiesInItsFolderAndTheModelNowhere()
+{
+    const RunSpec spec = adapterSpec(m_rig, "saved");
+    const Outcome run = m_rig.train(spec, *m_device);
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+
+    for (const fs::path& folder : {run.dir, run.dir / "checkpoints" / "step-00000012"}) {
+        QVERIFY(!fs::exists(folder / "model"));
+        const PeftConfig config = readPeftConfig(folder / "adapter").value();
+        QCOMPARE(config.settings.rank, 4);
+        QCOMPARE(config.settings.alpha, 4.0);
+        QCOMPARE(config.base, m_rig.model.path());
+        QCOMPARE(config.baseHash, run.progress.baseHash);
+        QVERIFY(!config.baseHash.empty());
+    }
+    const ModelConfig config = readModelConfig(m_rig.model.path()).value();
+    const ParamTable table = buildParamTable(config);
+    QCOMPARE(weightsHash(table, *openWeights(m_rig.model.path(), config, table).value()).value(),
+        run.progress.baseHash);
+}
+
+void TestAdapterRuns::whatIsSavedIsWhatWasTrained()
+{
+    RunSpec spec = adapterSpec(m_rig, "evaluated");
+    spec.evalData = spec.data;
+    spec.evalEvery = 12;
+    const Outcome run = m_rig.train(spec, *m_device);
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+
+    const double saved = lossOf(m_rig, m_rig.model.path(), (run.dir / "adapter").string());
+
+    QVERIFY(std::abs(saved - run.progress.evalLoss) < 1e-6);
+    QVERIFY(saved < lossOf(m_rig, m_rig.model.path(), {}) - 0.1);
+}
+
+void TestAdapterRuns::aRunGoesOnFromAnAdapter()
+{
+    RunSpec first = adapterSpec(m_rig, "first");
+    first.rankStabilised = true;
+    first.targets = "q_proj,down_proj";
+    first.alphaPattern = {{"down_proj", "6.5"}};
+    first.trainLayers = "1";
+    const Outcome before = m_rig.train(first, *m_device);
+    QVERIFY2(before.ended.ok(), before.ended.message().c_str());
+    RunSpec spec = m_rig.spec("second");
+    spec.method = "lora";
+    spec.adapterDir = (before.dir / "adapter").string();
+    spec.evalData = spec.data;
+    spec.evalEvery = 1;
+    spec.steps = 1;
+    spec.learningRate = 1e-30;
+
+    const Outcome run = m_rig.train(spec, *m_device);
+
+    QVERIFY2(run.ended.ok(), run.opened.message().c_str());
+    QCOMPARE(run.progress.weightsHash, before.progress.weightsHash);
+    const RunSpec record = runSpecFromJson(m_rig.row(run.id).configJson).value();
+    QCOMPARE(record.rank, 4);
+    QVERIFY(record.rankStabilised);
+    QCOMPARE(record.targets, "q_proj,down_proj");
+    QCOMPARE(record.trainLayers, "1");
+    QCOMPARE(record.alphaPattern, first.alphaPattern);
+    // What is recorded is enough: the folder may go.
+    spec.steps = 6;
+    spec.outDir += " gone";
+    spec.checkpointEvery = 3;
+    spec.learningRate = 1e-2;
+    const Outcome stopped = m_rig.train(spec, *m_device, stopAt(3));
+    fs::remove_all(before.dir);
+    const Outcome resumed = m_rig.resume(stopped.dir, *m_device);
+    QVERIFY2(resumed.ended.ok(), resumed.opened.message().c_str());
+    QCOMPARE(resumed.progress.step, 6);
+}
+
+void TestAdapterRuns::settingsBesideAnAdapterAreRefused()
+{
+    const Outcome before = m_rig.train(adapterSpec(m_rig, "theirs"), *m_device);
+    RunSpec spec = adapterSpec(m_rig, "ours");
+    spec.adapterDir = (before.dir / "adapter").string();
+    spec.rank = 8;
+
+    const Outcome run = m_rig.train(spec, *m_device);
+
+    QVERIFY2(contains(run.opened.message(), "come with this adapter (rank 4, alpha 4)"),
+        run.opened.message().c_str());
+    QVERIFY(!fs::exists(spec.outDir));
+}
+
+void TestAdapterRuns::theAdapterOfAnotherModelIsRefused()
+{
+    const Outcome before = m_rig.train(adapterSpec(m_rig, "of one"), *m_device);
+    const ChangedModel other;
+    RunSpec spec = m_rig.spec("of another");
+    spec.method = "lora";
+    spec.modelDir = other.folder.path();
+    spec.adapterDir = (before.dir / "adapter").string();
+
+    const Outcome run = m_rig.train(spec, *m_device);
+
+    QCOMPARE(run.opened.kind(), ErrorKind::InvalidArgument);
+    QVERIFY2(contains(run.opened.message(), "trained beside a model with other weights"),
+        run.opened.message().c_str());
+    InferenceOptions options;
+    options.adapter = spec.adapterDir;
+    const auto loaded = InferenceModel::load(other.folder.path(), options, *m_device);
+    QVERIFY2(contains(loaded.status().message(), "trained beside a model with other weights"),
+        loaded.status().message().c_str());
+}
+
+void TestAdapterRuns::aModelThatWasChangedIsNoticedOnResume()
+{
+    const ChangedModel model;
+    RunSpec spec = adapterSpec(m_rig, "changed");
+    spec.modelDir = model.folder.path();
+    spec.checkpointEvery = 4;
+    const Outcome stopped = m_rig.train(spec, *m_device, stopAt(4));
+    QCOMPARE(stopped.progress.step, 4);
+    const std::string weights = readFile(model.folder.path("model.safetensors"));
+    model.add("model.layers.1.mlp.up_proj.weight", 0.25F);
+
+    const Outcome refused = m_rig.resume(spec.outDir, *m_device);
+
+    QCOMPARE(refused.opened.kind(), ErrorKind::InvalidArgument);
+    QVERIFY2(contains(refused.opened.message(), "is not the model the run began with"),
+        refused.opened.message().c_str());
+    model.folder.write("model.safetensors", weights); // nothing is lost
+    const Outcome resumed = m_rig.resume(spec.outDir, *m_device);
+    QVERIFY2(resumed.ended.ok(), resumed.opened.message().c_str());
+    QCOMPARE(resumed.progress.step, 12);
+}
+
+void TestAdapterRuns::layersThatAreNotTrainedKeepTheirBits()
+{
+    const Outcome run = m_rig.train(layerSpec(m_rig, "layers"), *m_device);
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+
+    const auto before = tensorsOf(m_rig.model.path());
+    const auto after = tensorsOf(run.dir / "model");
+
+    QCOMPARE(after.size(), before.size());
+    for (const auto& [name, values] : before) {
+        const bool isTrained = name.starts_with("model.layers.1.");
+        QVERIFY2((after.at(name) == values) != isTrained, name.c_str());
+    }
+}
+
+void TestAdapterRuns::layersGoOnWithoutTheModelTheyBeganWith()
+{
+    const Outcome plain = m_rig.train(layerSpec(m_rig, "never stopped"), *m_device);
+    const ChangedModel model(nlohmann::json{{"initializer_range", 0.02}});
+    fs::copy_file(m_rig.model.path("model.safetensors"), model.folder.path("model.safetensors"),
+        fs::copy_options::overwrite_existing);
+    RunSpec spec = layerSpec(m_rig, "without");
+    spec.modelDir = model.folder.path();
+    spec.checkpointEvery = 4;
+    (void)m_rig.train(spec, *m_device, stopAt(4));
+    fs::remove(model.folder.path("model.safetensors"));
+
+    const Outcome resumed = m_rig.resume(spec.outDir, *m_device);
+
+    QVERIFY2(resumed.ended.ok(), resumed.opened.message().c_str());
+    QCOMPARE(resumed.progress.weightsHash, plain.progress.weightsHash);
+}
+
+void TestAdapterRuns::defaultsAreThoseOfAdapters()
+{
+    RunSpec spec = m_rig.spec("defaults");
+    spec.learningRate = 0.0;
+    const RunSpec full = setUpRun(spec, 10).value().spec;
+    QCOMPARE(full.learningRate, 2e-5);
+    QCOMPARE(full.weightDecay, 0.01);
+    spec.method = "lora";
+    QCOMPARE(spec.rank, 16);
+    spec.rank = 5; // the smallest matrix has 12 rows
+
+    const RunSetup setup = setUpRun(spec, 10).value();
+
+    QCOMPARE(setup.spec.learningRate, 2e-4);
+    QCOMPARE(setup.spec.weightDecay, 0.0);
+    QCOMPARE(setup.spec.alpha, 5.0);
+    std::int64_t trained = 0; // rank x (rows + columns) of every matrix of the blocks
+    for (const NamedTensor& tensor : wholeModel(setup.table).tensors)
+        if (tensor.shape.size() == 2 && contains(tensor.name, ".layers."))
+            trained += 5 * (tensor.shape[0] + tensor.shape[1]);
+    QCOMPARE(setup.table.parameters, trained);
+    spec.policy = "auto";
+    const RunSetup chosen = setUpRun(spec, 10).value();
+    QCOMPARE(chosen.spec.policy, "resident");
+}
+
+void TestAdapterRuns::badSettingsAreRefused_data()
+{
+    QTest::addColumn<QString>("option");
+    QTest::addColumn<QString>("value");
+    QTest::addColumn<QString>("says");
+    const auto row = [](const char* option, const char* value, const char* says) {
+        QTest::addRow("%s %s", option, value) << QString(option) << QString(value) << QString(says);
+    };
+    row("rank", "0", "rank is 0; it must be from 1");
+    row("rank", "25", "rank 25 does not fit model.layers.0.self_attn.q_proj");
+    row("alpha", "0", "alpha is 0, and the adapter would add nothing");
+    row("alpha", "-3", "alpha is -3");
+    row("targets", "q_proj,fc1", "called 'fc1'; there are down_proj, gate_proj");
+    row("targets", "/.*query.*/", "leave no module");
+    row("rank_pattern", "q_proj=two", "rank-pattern: 'two' of q_proj is no number");
+    row("train_layers", "0-2", "'0-2' is no layer of this model; it has embedding, blocks 0 to 1");
+    row("train_layers", "head", "adapters are in the blocks");
+    row("method", "full", "rank is an option of adapters");
+    row("method", "vera", "method 'vera' is not known; use full or lora");
+    row("policy", "zenflow", "use policy resident");
+}
+
+void TestAdapterRuns::badSettingsAreRefused()
+{
+    QFETCH(QString, option);
+    QFETCH(QString, value);
+    QFETCH(QString, says);
+    RunSpec spec = adapterSpec(m_rig, "refused");
+    QVERIFY(readOption(*findSpecField(option.toStdString()), value.toStdString(), spec).ok());
+
+    const Outcome run = m_rig.train(spec, *m_device);
+
+    QCOMPARE(run.opened.kind(), ErrorKind::InvalidArgument);
+    QVERIFY2(contains(run.opened.message(), says.toStdString()), run.opened.message().c_str());
+    QVERIFY(!fs::exists(spec.outDir));
+}
+
+MR_TEST(TestAdapterRuns)
+
+} // namespace mr::test::tst_adapter_runs
+
+#include "tst_adapter_runs.moc"
