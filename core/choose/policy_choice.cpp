@@ -3,6 +3,7 @@
 #include "core/base/bytes.h"
 #include "core/choose/disk_choice.h"
 #include "core/choose/policy_trials.h"
+#include "core/choose/trained_part.h"
 #include "core/plan/plan_builder.h"
 
 #include <algorithm>
@@ -187,6 +188,13 @@ Status keepChoice(RunSetup& setup, const PolicyTrial& trial)
 
 } // namespace
 
+bool doesTrain(const PolicyInfo& policy, const RunSpec& spec, const ModelShape& shape) noexcept
+{
+    if (isAdapterRun(spec))
+        return policy.isAllOnDevice || (policy.streams && !policy.usesDisk);
+    return !policy.hasWindows || !shape.hasFrozen();
+}
+
 Status readNumbers(RunSetup& setup)
 {
     auto numbers = readOptionsOf(setup.spec.policy, setup.spec.policyOptions);
@@ -263,10 +271,26 @@ Status chooseLateShare(RunSetup& setup, const PolicyNumbers& said)
     return {};
 }
 
+Status checkTrained(const RunSetup& setup)
+{
+    const PolicyInfo* asked = findPolicy(setup.spec.policy); // none: the program chooses
+    if (asked == nullptr || doesTrain(*asked, setup.spec, setup.shape))
+        return {};
+    std::string names = "auto";
+    for (const PolicyInfo& policy : policyTable())
+        if (doesTrain(policy, setup.spec, setup.shape))
+            names.append(", ").append(policy.name);
+    return Status::error(ErrorKind::InvalidArgument,
+        "policy " + setup.spec.policy + " does not train " +
+            (isAdapterRun(setup.spec) ? "an adapter" : "some layers of a model") + "; use one of " +
+            names);
+}
+
 } // namespace
 
 Status choosePolicy(RunSetup& setup)
 {
+    MR_TRY(checkTrained(setup));
     const bool automatic = isAuto(setup.spec);
     const PolicyNumbers asked = setup.numbers;
     const bool ratesKnown = setup.rates.hostAdamwElementsPerSecond > 0.0;

@@ -24,6 +24,10 @@ inline bool isAuto(const RunSpec& spec)
     return spec.policy == "auto";
 }
 
+// Does the policy train that part of a model? An adapter's state is small and stays on the device,
+// so only the home of the model beside it is left to choose. Windows are of whole models.
+bool doesTrain(const PolicyInfo& policy, const RunSpec& spec, const ModelShape& shape) noexcept;
+
 // Reads the numbers of the run from the options of its spec, and those that were asked for.
 Status readNumbers(RunSetup& setup);
 

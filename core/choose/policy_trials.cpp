@@ -1,6 +1,7 @@
 #include "core/choose/policy_trials.h"
 
 #include "core/choose/disk_choice.h"
+#include "core/choose/trained_part.h"
 
 #include <algorithm>
 #include <iterator>
@@ -131,7 +132,7 @@ private:
         numbers.weightsOnDevice = weightsOnDevice;
         numbers.boundary = boundary;
         addOne(numbers);
-        if (!m_ratesKnown || m_setup.numbers.deviceShare)
+        if (!m_ratesKnown || m_setup.numbers.deviceShare || isAdapterRun(m_setup.spec))
             return;
         numbers.deviceShare = kBalanced;
         for (const double late : {1.0, 0.0}) {
@@ -183,7 +184,7 @@ std::vector<const PolicyInfo*> candidates(const RunSetup& setup, bool ratesKnown
     std::vector<const PolicyInfo*> exact;
     std::vector<const PolicyInfo*> stale;
     for (const PolicyInfo& policy : policyTable()) {
-        if (setup.shape.hasFrozen() && !policy.isAllOnDevice)
+        if (!doesTrain(policy, setup.spec, setup.shape))
             continue;
         const bool needsRates = policy.isBalanced || policy.hasWindows;
         if (policy.streams || policy.usesDisk || (needsRates && !ratesKnown))
@@ -203,7 +204,7 @@ std::int64_t smallTile(const ModelShape& shape) noexcept
 {
     std::int64_t largest = 0;
     for (std::size_t g = 1; g + 1 < shape.groups.size(); ++g)
-        largest = std::max(largest, shape.groups[g].elements);
+        largest = std::max({largest, shape.groups[g].elements, shape.groups[g].frozenElements});
     return std::clamp(largest / 8, kCutElements, kTileElements) / kCutElements * kCutElements;
 }
 
@@ -225,14 +226,15 @@ std::vector<PolicyTrial> trialsOf(const RunSetup& setup, bool ratesKnown)
         for (const Recompute how : kRecomputeKinds)
             if (isAllowed(how, spec.recompute))
                 addTrials(setup, *policy, ratesKnown, how, trials);
-    if (setup.shape.hasFrozen())
-        return trials;
     if (isAuto(spec))
         StreamTrials(setup, ratesKnown, trials).add();
+    if (isAdapterRun(spec))
+        return trials; // no state is large enough for the disk
     if (isAuto(spec) && !spec.diskPaths.empty()) {
         std::vector<PolicyTrial> onDisk = diskTrials(setup, ratesKnown);
         std::move(onDisk.begin(), onDisk.end(), std::back_inserter(trials));
-        if (spec.allowStale && ratesKnown && isAllowed(Recompute::Block, spec.recompute))
+        if (spec.allowStale && ratesKnown && !setup.shape.hasFrozen() &&
+            isAllowed(Recompute::Block, spec.recompute))
             addWindowsOnDisk(setup, trials);
     }
     const PolicyInfo* asked = findPolicy(spec.policy);

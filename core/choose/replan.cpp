@@ -115,7 +115,8 @@ std::vector<PolicyTrial> otherTrials(const RunSetup& setup, bool flipped, Replan
     if (scope == ReplanScope::SamePolicy)
         return trials;
     for (const PolicyInfo& info : policyTable()) {
-        if (info.id == setup.policy.id || (!info.exact && !staleToo) || setup.shape.hasFrozen())
+        if (info.id == setup.policy.id || (!info.exact && !staleToo) ||
+            !doesTrain(info, setup.spec, setup.shape))
             continue;
         const PolicyNumbers taken = onlyTaken(info.takes, setup.askedNumbers);
         addTrials(setup, flipped, info, variants(setup, flipped, taken), trials);

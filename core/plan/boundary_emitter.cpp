@@ -10,10 +10,13 @@ void BoundaryEmitter::begin(const StepLayout& layout)
         m_disk.openBoundaryStages(layout.boundaries.stages);
 }
 
-// Backward reads the last two while they are still there.
+// Backward reads the last two while they are still there, and none below the input of the first
+// layer that is trained.
 bool BoundaryEmitter::isSaved(int boundary) const
 {
-    return m_writer.isTraining() && boundary + 2 < m_writer.terms().layers() - 1;
+    const PlanTerms& terms = m_writer.terms();
+    return m_writer.isTraining() && boundary + 2 < terms.layers() - 1 &&
+           boundary + 1 >= terms.shape.firstTrained();
 }
 
 bool BoundaryEmitter::isOnDisk(int boundary, MicroBatch micro) const

@@ -186,6 +186,7 @@ std::int64_t copyBytes(
     case TaskKind::FetchBatch:
         return static_cast<std::int64_t>(shape.batchBytes);
     case TaskKind::FetchWeights:
+    case TaskKind::FetchFrozen:
     case TaskKind::SendGradient:
     case TaskKind::SendWeights:
         return (task.part == Part::All ? task.elementCount : complement()) * elementBytes;

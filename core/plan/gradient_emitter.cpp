@@ -38,13 +38,17 @@ void GradientEmitter::sendScalars(GroupId group)
     m_scalars = m_writer.emit(task);
 }
 
-// Blocks come in descending order and take turns: the one before in a slot is `slots` above.
+// Blocks come in descending order and take turns: the one before in a slot is `slots` above, or
+// further up where those are frozen and have no gradient.
 std::optional<Wait> GradientEmitter::sendOfOccupant(GroupId group, int slots) const
 {
-    const int above = group.value + slots;
-    if (slots == 0 || group.value == 0 || above >= m_writer.terms().layers() - 1)
+    const int head = m_writer.terms().layers() - 1;
+    if (slots == 0 || group.value == 0)
         return {};
-    return m_writer.group(GroupId{above}).gradient;
+    int above = group.value + slots;
+    while (above < head && m_writer.terms().elements(GroupId{above}) == 0)
+        above += slots;
+    return above < head ? m_writer.group(GroupId{above}).gradient : std::nullopt;
 }
 
 } // namespace mr

@@ -71,7 +71,8 @@ void LayerEmitter::waitForGradientPlace(const WorkItem& item)
 void LayerEmitter::pass(const WorkItem& item)
 {
     const GroupId group{item.layer.value};
-    const bool streams = m_writer.terms().streamsGroup(group);
+    const bool takesSlot =
+        m_writer.terms().streamsGroup(group) || m_writer.terms().fetchesFrozen(group);
     const bool savesBoundaries = m_writer.plan().savesBoundaries;
     const bool readsEmbedding = m_writer.terms().shape.tiedHead && isHead(item);
     Task task =
@@ -79,7 +80,7 @@ void LayerEmitter::pass(const WorkItem& item)
             Lane::Compute, group, m_writer.plan().step - (m_writer.isTraining() ? 1 : 0));
     task.micro = item.micro;
     m_stream.open(group);
-    if (streams)
+    if (takesSlot)
         task.slot = m_stream.bring(group, task.version);
     if (savesBoundaries)
         m_boundaries.bring(item);
@@ -94,7 +95,7 @@ void LayerEmitter::pass(const WorkItem& item)
     m_writer.group(group).reader = done;
     if (readsEmbedding)
         m_writer.group(GroupId{0}).reader = done;
-    if (streams)
+    if (takesSlot)
         m_slots.at(task.slot).lastUse = done.index();
     if (savesBoundaries)
         m_boundaries.leave(item);

@@ -149,9 +149,11 @@ void addWeightSlots(ItemList& list, MemoryPlan& cuts, const ModelShape& shape,
     std::int64_t largest = 0;
     int groups = 0;
     for (std::size_t g = 0; g < placements.size(); ++g) {
-        if (placements[g].weights == Tier::Device)
+        const bool isFrozen = placements[g].frozen != Tier::Device;
+        if (placements[g].weights == Tier::Device && !isFrozen)
             continue;
-        largest = std::max(largest, shape.groups[g].elements);
+        const GroupShape& group = shape.groups[g];
+        largest = std::max(largest, isFrozen ? group.frozenElements : group.elements);
         ++groups;
     }
     cuts.weightSlots = std::min(groups, buffers);
@@ -160,10 +162,12 @@ void addWeightSlots(ItemList& list, MemoryPlan& cuts, const ModelShape& shape,
             static_cast<std::size_t>(largest));
 }
 
-void addFrozen(ItemList& list, const ModelShape& shape, Precision precision)
+void addFrozen(ItemList& list, const ModelShape& shape,
+    const std::vector<GroupPlacement>& placements, Precision precision)
 {
     for (std::size_t g = 0; g < shape.groups.size(); ++g)
-        list.add(Tier::Device, MemoryUse::FrozenWeights, GroupId{static_cast<std::int32_t>(g)},
+        list.add(placements[g].frozen, MemoryUse::FrozenWeights,
+            GroupId{static_cast<std::int32_t>(g)},
             computeBytes(precision) * static_cast<std::size_t>(shape.groups[g].frozenElements));
 }
 
@@ -350,7 +354,7 @@ Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, con
     const Feedback& last, const OffloadPolicy& policy)
 {
     MR_TRY(checkInput(spec, shape, policy.stateCodec));
-    const std::vector<GroupPlacement> placements = policy.placement->place(shape, budget, last);
+    const std::vector<GroupPlacement> placements = placeGroups(policy, shape, budget, last);
     const int inFlight = microBatchesInFlight(*policy.traversal, shape.layers(), spec.microBatches);
     MemoryPlan cuts;
     cuts.stateCodec = policy.stateCodec;
@@ -385,7 +389,7 @@ Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, con
         cuts.boundaries =
             boundaryHomes(*policy.traversal, spec.microBatches, boundaryShares(placements));
     addDisk(list, cuts, shape.boundaryBytes);
-    addFrozen(list, shape, spec.precision);
+    addFrozen(list, shape, placements, spec.precision);
     addWeightSlots(list, cuts, shape, placements, spec.precision, policy.buffers);
     addBothSides(list, shape, batchBuffers(inFlight), spec.microBatches);
     addBoundaries(list, shape, static_cast<std::size_t>(inFlight), cuts);
@@ -404,7 +408,7 @@ MemoryPlan planInferenceMemory(const StepSpec& spec, const ModelShape& shape)
         list.add(Tier::Device, MemoryUse::Weights, GroupId{static_cast<std::int32_t>(g)},
             computeBytes(spec.precision) * static_cast<std::size_t>(shape.groups[g].elements));
     }
-    addFrozen(list, shape, spec.precision);
+    addFrozen(list, shape, std::vector<GroupPlacement>(shape.groups.size()), spec.precision);
     addBothSides(list, shape, batchBuffers(1), spec.microBatches);
     // A layer reads one and writes the other.
     list.add(Tier::Device, MemoryUse::Boundaries, kOfTheRun, 2 * shape.boundaryBytes);

@@ -5,7 +5,7 @@
 //
 // Device, with n elements of a group and c = 2 (BF16) or 4 (F32) bytes of the compute type:
 //   Weights       c n, all groups while weights' home is the device
-//   FrozenWeights c for each element that no step changes
+//   FrozenWeights c for each element that no step changes, here or on the pinned host
 //   HighPlane     2 n, F32 only, where the device updates the group (BF16: Weights is that plane)
 //   LowPlane      2 n, FirstMoments and SecondMoments 4 n each (apart, so that the host can skew
 //                 them: arrays exactly 2^k apart alias): where the device updates the group.
@@ -29,7 +29,7 @@
 //   finite is known only after all of them
 //   UploadLanding F32 only: one tile of 4 bytes, where both planes land to be joined
 //   WeightSlots   OffloadPolicy::buffers times c n of the largest block with weights that stream:
-//   their home is the host, and the block has no Weights of its own
+//   their home is the host, and the block has no Weights (or FrozenWeights) of its own
 //   Boundaries (c of every layer's output and of the stream's gradient, for each micro-batch in
 //   flight; three in all where their home is the host, which then has all but the last two),
 //   Activations (of one block where backward makes them again, of two where the host keeps some,

@@ -54,7 +54,8 @@ PlaceUses::PlaceUses(const StepPlan& plan, const Task& task)
     if (places.has(Place::State) && task.part == Part::All &&
         answersOf(plan, task).state != Tier::Device)
         use(Place::State, task.slot);
-    else if (places.has(Place::Weights) && answersOf(plan, task).weights != Tier::Device)
+    else if (places.has(Place::Weights) &&
+             (task.kind == TaskKind::FetchFrozen || answersOf(plan, task).weights != Tier::Device))
         use(Place::Weights, task.slot);
     if (places.has(Place::Boundary))
         use(Place::Boundary, boundarySlot(plan, task, task.group.value));
@@ -75,7 +76,7 @@ void PlaceUses::addWork(const StepPlan& plan, const Task& task)
     const std::int32_t layer = task.group.value;
     const auto head = static_cast<std::int32_t>(plan.answers.size()) - 1;
     const bool forward = task.kind == TaskKind::Forward;
-    if (answersOf(plan, task).weights != Tier::Device)
+    if (answersOf(plan, task).takesSlot())
         add(Place::Weights, task.slot, false);
     if (plan.savesBoundaries && layer > 0)
         add(Place::Boundary, boundarySlot(plan, task, layer - 1), false);

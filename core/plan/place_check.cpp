@@ -28,6 +28,8 @@ constexpr std::array kEarlyTasks{
         Place::Batch, TaskKind::Backward, PlanRule::BatchIsThere, "its batch may not have come"},
     EarlyTask{Place::Weights, TaskKind::FetchWeights, PlanRule::SlotAfterLastReader,
         "these weights", true},
+    EarlyTask{Place::Weights, TaskKind::FetchFrozen, PlanRule::SlotAfterLastReader, "these weights",
+        true},
     EarlyTask{Place::Weights, TaskKind::Forward, PlanRule::WeightsAtVersion,
         "its weights may not have come"},
     EarlyTask{Place::Weights, TaskKind::Backward, PlanRule::WeightsAtVersion,

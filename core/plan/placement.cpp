@@ -172,6 +172,28 @@ std::unique_ptr<const Placement> makeStreamedPlacement(const StreamedHomes& home
     return std::make_unique<StreamedPlacement>(homes);
 }
 
+std::vector<GroupPlacement> placeGroups(const OffloadPolicy& policy, const ModelShape& shape,
+    const Budget& budget, const Feedback& rates)
+{
+    std::vector<GroupPlacement> homes = policy.placement->place(shape, budget, rates);
+    const auto first = static_cast<std::size_t>(shape.firstTrained());
+    for (std::size_t g = 0; g < std::min(homes.size(), shape.groups.size()); ++g) {
+        if (g < first) // no backward reads them
+            homes[g].activationsOnHost = 0.0;
+        if (g + 1 < first)
+            homes[g].boundariesOnDisk = 0.0;
+        if (shape.groups[g].frozenElements == 0)
+            continue;
+        GroupPlacement& home = homes[g];
+        home.frozen = home.weights;
+        home.weights = Tier::Device;
+        home.state = Tier::Device;
+        home.deviceShare = 1.0;
+        home.diskShare = home.weightsOnDisk = home.gradientsOnDisk = 0.0;
+    }
+    return homes;
+}
+
 bool savesBoundaries(const std::vector<GroupPlacement>& placements) noexcept
 {
     return !placements.empty() && placements.front().boundary != Tier::Device;

@@ -48,6 +48,11 @@ struct StreamedHomes {
 };
 std::unique_ptr<const Placement> makeStreamedPlacement(const StreamedHomes& homes);
 
+// The policy's homes for the groups of a model. Weights that no step changes have the home that the
+// policy gives to weights; what is trained beside them, an adapter, stays on the device.
+std::vector<GroupPlacement> placeGroups(const OffloadPolicy& policy, const ModelShape& shape,
+    const Budget& budget, const Feedback& rates);
+
 // Is the host the home of activations between layers? (One home for all layers.)
 bool savesBoundaries(const std::vector<GroupPlacement>& placements) noexcept;
 

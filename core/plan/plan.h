@@ -68,6 +68,8 @@ enum class TaskKind : std::uint8_t {
     ReadWeights,        // DiskWeights      a tile of weights, to a stage of the host
     SpillGradient,      // DiskOut          a tile of a gradient that was sent, from a stage
     FetchWeights,       // CopyIn           pinned host to a slot
+    FetchFrozen,        // CopyIn           weights that no step changes, likewise; its range counts
+                        //                  their elements
     FetchState,         // CopyIn           optimizer state for an update on the device
     StoreState,         // CopyOut          and back
     Forward,            // Compute          one layer, one micro-batch; of the head: losses only
@@ -243,6 +245,10 @@ struct GroupAnswers {
     bool besideNext = false;
     bool byColumns = false; // the group is split by columns and summed over windows
     bool urgentVectors = false;
+    Tier frozen = Tier::Device;
+
+    // Do weights of the group come to a slot for every use?
+    bool takesSlot() const noexcept { return weights != Tier::Device || frozen != Tier::Device; }
 };
 
 // The host keeps the activations of so many of a block's micro-batches in flight: the first ones.

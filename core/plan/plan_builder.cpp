@@ -63,7 +63,7 @@ Status PlanBuilder::readAnswers()
             placement.deviceShare, placement.diskShare, placement.weightsOnDisk,
             placement.gradientsOnDisk, placement.boundariesOnDisk, placement.activationsOnHost,
             split.urgentShare, rule.lateShare, rule.windowSteps, rule.maxStaleSteps,
-            rule.besideNext, m_terms.byColumns, split.urgentVectors});
+            rule.besideNext, m_terms.byColumns, split.urgentVectors, placement.frozen});
         m_reselects = m_reselects || split.reselect;
         GroupState& state = m_writer.groups().emplace_back();
         const std::int64_t elements = m_terms.elements(group);

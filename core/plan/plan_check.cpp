@@ -57,9 +57,10 @@ Status checkRange(const PlanUnderCheck& check, TaskIndex index)
     const Task& task = check.at(index);
     if (task.group.value < 0 || task.group.value >= check.shape.layers())
         return check.broken(PlanRule::RangesAreCut, index, "the model has no such group");
-    const std::int64_t elements = check.elements(task.group);
+    const std::int64_t elements = check.elementsOf(task);
     const bool isWhole = traitsOf(task.kind).range == TaskRange::WholeGroup;
-    const std::int64_t least = isWhole && elements == 0 ? 0 : 1; // a pass through a frozen group
+    const bool isOfPass = traitsOf(task.kind).hasMicroBatch; // through a frozen group, too
+    const std::int64_t least = isOfPass && elements == 0 ? 0 : 1;
     if (task.firstElement < 0 || task.elementCount < least || task.firstElement > elements ||
         task.elementCount > elements - task.firstElement)
         return check.broken(PlanRule::RangesAreCut, index, "the range leaves the group");

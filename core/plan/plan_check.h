@@ -98,6 +98,20 @@ struct PlanUnderCheck {
     {
         return plan.answers[static_cast<std::size_t>(group.value)].weights != Tier::Device;
     }
+    // Elements that the range of a task of this group counts.
+    std::int64_t elementsOf(const Task& task) const
+    {
+        return task.kind == TaskKind::FetchFrozen ? frozenElements(task.group)
+                                                  : elements(task.group);
+    }
+    std::int64_t frozenElements(GroupId group) const
+    {
+        return shape.groups[static_cast<std::size_t>(group.value)].frozenElements;
+    }
+    bool fetchesFrozen(GroupId group) const
+    {
+        return plan.answers[static_cast<std::size_t>(group.value)].frozen != Tier::Device;
+    }
     bool isTraining() const noexcept { return plan.step == in.step + 1; }
     // Is `first` certainly over when `second` begins?
     bool isBefore(TaskIndex first, TaskIndex second) const noexcept

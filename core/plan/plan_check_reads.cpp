@@ -118,7 +118,8 @@ public:
             const Task& task = m_check.at(i);
             if (isWork(task))
                 MR_TRY(read(i));
-            else if (traitsOf(task.kind).writes.has(Place::Weights) && !m_check.streams(task.group))
+            else if (traitsOf(task.kind).writes.has(Place::Weights) &&
+                     task.kind != TaskKind::FetchFrozen && !m_check.streams(task.group))
                 MR_TRY(write(i));
             else if (task.kind == TaskKind::SendWeights && !m_check.streams(task.group))
                 MR_TRY(send(i));

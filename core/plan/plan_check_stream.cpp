@@ -1,5 +1,5 @@
-// Checks weights that stream: they are in the slot that a layer names, at the version it names, and
-// complete.
+// Checks weights that stream, frozen ones too: they are in the slot that a layer names, at the
+// version it names, and complete.
 
 #include "core/plan/place_check.h"
 #include "core/plan/plan_check.h"
@@ -30,9 +30,7 @@ public:
         for (TaskIndex i = 0; i < m_check.plan.tasks.size(); ++i) {
             const Task& task = m_check.at(i);
             const bool sends = task.kind == TaskKind::SendWeights;
-            const bool ranged =
-                task.kind == TaskKind::FetchWeights || isWork(task) || sends || writesSource(task);
-            if (!ranged || !m_check.streams(task.group))
+            if (!concernsSlots(task))
                 continue;
             if (writesSource(task)) {
                 m_writes[static_cast<std::size_t>(task.group.value)].push_back(i);
@@ -48,6 +46,16 @@ public:
     }
 
 private:
+    bool concernsSlots(const Task& task) const
+    {
+        if (task.kind == TaskKind::FetchFrozen)
+            return true;
+        const bool ranged = task.kind == TaskKind::FetchWeights || isWork(task) ||
+                            task.kind == TaskKind::SendWeights || writesSource(task);
+        return ranged &&
+               (m_check.streams(task.group) || (isWork(task) && m_check.fetchesFrozen(task.group)));
+    }
+
     struct Slot {
         GroupId group{-1};
         StepIndex version = 0;
@@ -65,7 +73,7 @@ private:
         if (task.firstElement != slot.elements)
             return m_check.broken(PlanRule::WeightsAtVersion, index, "its tile is not the next");
         slot.elements += task.elementCount;
-        return needSource(index);
+        return task.kind == TaskKind::FetchFrozen ? Status() : needSource(index);
     }
 
     // Does the task write weights on the host?
@@ -110,12 +118,18 @@ private:
         Slot& slot = m_slots[task.slot];
         const StepIndex version = task.version - (isWork(task) ? 0 : 1);
         if (slot.group != task.group || slot.version != version ||
-            slot.elements != m_check.elements(task.group))
+            slot.elements != neededBy(task.group))
             return m_check.broken(PlanRule::WeightsAtVersion, index,
                 isWork(task) ? "its weights may not have come"
                              : "its weights may not be on the device");
         slot.used = true;
         return {};
+    }
+
+    std::int64_t neededBy(GroupId group) const
+    {
+        return m_check.fetchesFrozen(group) ? m_check.frozenElements(group)
+                                            : m_check.elements(group);
     }
 
     const PlanUnderCheck& m_check;

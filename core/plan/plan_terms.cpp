@@ -1,6 +1,7 @@
 #include "core/plan/plan_terms.h"
 
 #include "core/plan/columns.h"
+#include "core/plan/placement.h"
 
 #include <fmt/format.h>
 
@@ -21,10 +22,13 @@ PlanTerms::PlanTerms(const ModelShape& modelShape, const Budget& bytes, const Fe
     , budget(bytes)
     , chosen(rates)
     , policy(offloadPolicy)
-    , placements(policy.placement->place(shape, budget, chosen))
+    , placements(placeGroups(policy, shape, budget, chosen))
     , byColumns(windowLayout(shape, policy, 0.0).isActive())
     , streams(std::any_of(placements.begin(), placements.end(),
           [](const GroupPlacement& home) { return home.weights != Tier::Device; }))
+    , usesSlots(
+          streams || std::any_of(placements.begin(), placements.end(),
+                         [](const GroupPlacement& home) { return home.frozen != Tier::Device; }))
 {
 }
 
@@ -33,16 +37,13 @@ Status PlanTerms::check() const
     MR_TRY(checkModel());
     MR_TRY(checkHomes());
     MR_TRY(checkClipping());
+    if (byColumns && shape.hasFrozen())
+        return notBuilt("a window beside frozen weights");
     for (const GroupPlacement& placement : placements) {
         const bool stays = placement.state == Tier::Device && placement.deviceShare >= 1.0;
         if (!stays && placement.state != Tier::PinnedHost)
             return notBuilt("a home of optimizer state that is neither the device, which then "
                             "updates it all, nor the host");
-        const bool isResident = stays && placement.weights == Tier::Device;
-        if (shape.hasFrozen() && (!isResident || byColumns))
-            return Status::error(ErrorKind::InvalidArgument,
-                "plan: an adapter, or some layers of a model, are trained with all on the device "
-                "in this version; use policy resident");
         if (byColumns && (placement.state != Tier::PinnedHost || placement.deviceShare > 0.0))
             return notBuilt("a window whose state is not the host's");
         if (byColumns && std::max(placement.weightsOnDisk, placement.gradientsOnDisk) > 0.0)

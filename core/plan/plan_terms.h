@@ -36,13 +36,24 @@ struct PlanTerms {
         return placements[static_cast<std::size_t>(group.value)].weights != Tier::Device;
     }
 
+    std::int64_t frozenElements(GroupId group) const
+    {
+        return shape.groups[static_cast<std::size_t>(group.value)].frozenElements;
+    }
+    // Is the home of its frozen weights the host?
+    bool fetchesFrozen(GroupId group) const
+    {
+        return placements[static_cast<std::size_t>(group.value)].frozen != Tier::Device;
+    }
+
     const ModelShape& shape;
     const Budget budget;
     const Feedback chosen;
     const OffloadPolicy& policy;
     const std::vector<GroupPlacement> placements;
     const bool byColumns;
-    const bool streams; // weights of some group
+    const bool streams;   // weights of some group
+    const bool usesSlots; // they, or frozen weights
 
 private:
     Status checkModel() const;

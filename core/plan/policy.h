@@ -59,6 +59,7 @@ struct GroupPlacement {
     double gradientsOnDisk = 0.0;    // and finished gradients: at most diskShare
     double boundariesOnDisk = 0.0;   // share of the saved boundaries, by micro-batch
     double activationsOnHost = 0.0;  // share of a block's micro-batches, not made again later
+    Tier frozen = Tier::Device;      // home of weights that no step changes (placeGroups)
 };
 
 class Placement

@@ -19,7 +19,7 @@ bool isSameLayout(const StepSpec& a, const StepSpec& b)
 
 Result<MemoryPlan> memoryOf(const PlanTerms& terms, const StepSpec& spec, bool training)
 {
-    if (!training && !terms.streams)
+    if (!training && !terms.usesSlots)
         return planInferenceMemory(spec, terms.shape);
     // Weights that stream need the slots of the run.
     return planMemory(spec, terms.shape, terms.budget, terms.chosen, terms.policy);

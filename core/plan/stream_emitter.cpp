@@ -50,8 +50,26 @@ std::uint8_t StreamEmitter::bring(GroupId group, StepIndex version)
     if (const std::optional<std::uint8_t> slot = m_slots.find(group))
         return *slot;
     const std::uint8_t slot = m_slots.oldest();
-    fetch(slot, group, version);
+    if (m_writer.terms().fetchesFrozen(group))
+        fetchFrozen(slot, group, version);
+    else
+        fetch(slot, group, version);
+    m_slots.at(slot) = {group, -1};
     return slot;
+}
+
+// No update changes them, so they wait for the slot alone.
+void StreamEmitter::fetchFrozen(std::uint8_t slot, GroupId group, StepIndex version)
+{
+    const std::int64_t end = m_writer.terms().frozenElements(group);
+    const std::int64_t most = m_writer.terms().policy.tileElements;
+    for (std::int64_t first = 0; first < end; first += most) {
+        Task task = m_writer.make(TaskKind::FetchFrozen, Lane::CopyIn, group, version);
+        task.slot = slot;
+        task.firstElement = first;
+        task.elementCount = std::min(most, end - first);
+        m_writer.emit(task);
+    }
 }
 
 // Cuts the fetch as the host's updates are cut, so that each tile waits for its own update only.
@@ -84,7 +102,6 @@ void StreamEmitter::fetch(std::uint8_t slot, GroupId group, StepIndex version)
         if (onDisk)
             m_disk.stageOf(task).copy = fetched;
     }
-    m_slots.at(slot) = {group, -1};
 }
 
 Wait StreamEmitter::bringTile(Task& fetch)

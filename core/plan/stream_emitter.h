@@ -41,6 +41,7 @@ public:
 
 private:
     void fetch(std::uint8_t slot, GroupId group, StepIndex version);
+    void fetchFrozen(std::uint8_t slot, GroupId group, StepIndex version);
     Task nextTile(GroupId group, StepIndex version, std::int64_t first) const;
     void deferTiles(const PendingUpdate& update);
 

@@ -53,6 +53,7 @@ constexpr std::array kTable{
         P::Disk, kGradient},
     TaskTraits{K::FetchWeights, "FetchWeights", kCopyIn, kPart, kStep, kNothing,
         P::HostWeights | P::Stage, P::Weights},
+    TaskTraits{K::FetchFrozen, "FetchFrozen", kCopyIn, kPart, kStep, kNothing, {}, P::Weights},
     TaskTraits{K::FetchState, "FetchState", kCopyIn, kPart, kStep, kNothing,
         P::HostState | P::HostWeights | P::HostGradient, P::State},
     TaskTraits{K::StoreState, "StoreState", kCopyOut, kPart, kStep, kAlways, P::State,

@@ -103,6 +103,7 @@ GroupMemory bindGroup(const TierStore& tiers, const ParamTable& table, GroupId i
     group.hostGradient = tiers.find(Tier::PinnedHost, MemoryUse::Gradients, id).data();
     bindState(tiers, id, compute, group);
     group.frozen = tiers.find(Tier::Device, MemoryUse::FrozenWeights, id).data();
+    group.frozenOnHost = tiers.find(Tier::PinnedHost, MemoryUse::FrozenWeights, id).data();
     const ParamTable& model = modelTable(table, id);
     if (std::byte* stay = group.modelWeights())
         group.weightViews.push_back(blockTensors(model, id, stay, compute));
@@ -111,7 +112,7 @@ GroupMemory bindGroup(const TierStore& tiers, const ParamTable& table, GroupId i
             group.weightViews.push_back(blockTensors(model, id, slot, compute));
     group.adapter = blockAdapter(table, id, group.weights, compute);
     group.adapterGradients = blockAdapter(table, id, group.accumulator, group.sumType);
-    if (group.accumulator && !group.frozen)
+    if (group.accumulator && !group.isFrozen())
         group.gradientViews = blockTensors(table, id, group.accumulator, group.sumType);
     return group;
 }

@@ -29,9 +29,11 @@ DType typeOf(StateCodec codec, StatePart part) noexcept;
 // One group. Null where the plan holds no such bytes.
 struct GroupMemory {
     std::int64_t elements = 0;
-    std::int64_t sentFirst = 0;       // the host gets gradients from this element on
-    std::byte* weights = nullptr;     // device, c: read by ops; null: they come to a slot
-    std::byte* frozen = nullptr;      // device, c: the model's weights, if no step changes them
+    std::int64_t sentFirst = 0;   // the host gets gradients from this element on
+    std::byte* weights = nullptr; // device, c: read by ops; null: they come to a slot
+    // The model's weights, c, if no step changes them: on the device, or on the host.
+    std::byte* frozen = nullptr;
+    std::byte* frozenOnHost = nullptr;
     std::byte* accumulator = nullptr; // device; blocks may share it (GradientHomes)
     DType sumType = DType::F32;       // of the accumulator
     // The finished gradient, on the device: of the elements before sentFirst, and of those from
@@ -66,10 +68,11 @@ struct GroupMemory {
     // In training.
     bool streams() const noexcept { return elements > 0 && !weights; }
     // Where the model's own weights lie; null: they come to a slot.
-    std::byte* modelWeights() const noexcept { return frozen ? frozen : weights; }
+    std::byte* modelWeights() const noexcept { return isFrozen() ? frozen : weights; }
+    bool isFrozen() const noexcept { return frozen || frozenOnHost; }
     const BlockAdapter* adapterOrNull() const noexcept
     {
-        return frozen && weights ? &adapter : nullptr;
+        return isFrozen() && weights ? &adapter : nullptr;
     }
 };
 

@@ -36,6 +36,8 @@ Status PassTasks::enqueue(
         return fetchBatch(task, stream);
     case TaskKind::FetchWeights:
         return fetchWeights(task, stream);
+    case TaskKind::FetchFrozen:
+        return fetchFrozen(task, stream);
     case TaskKind::SendWeights:
         return sendWeights(task, stream);
     case TaskKind::SaveBoundary:
@@ -224,6 +226,16 @@ Status PassTasks::fetchWeights(const Task& task, Stream& stream)
         {vectorView(landing, DType::U16, n), vectorView(landing + 2 * count, DType::I16, n),
             vectorView(weights + 4 * first, DType::F32, n)},
         stream);
+}
+
+Status PassTasks::fetchFrozen(const Task& task, Stream& stream)
+{
+    const std::size_t each = sizeOf(m_memory.compute());
+    const std::size_t first = each * static_cast<std::size_t>(task.firstElement);
+    const std::size_t bytes = each * static_cast<std::size_t>(task.elementCount);
+    m_traffic.toDevice += static_cast<std::int64_t>(bytes);
+    return stream.copy(m_memory.weightBytes(task) + first,
+        {m_memory.group(task.group).frozenOnHost + first, bytes});
 }
 
 // To the slot of their update. In F32 the host has two planes of them.

@@ -34,6 +34,7 @@ private:
         const Task& task, float lossScale, bool accumulate, const LayerContext& context);
     Status fetchBatch(const Task& task, Stream& stream);
     Status fetchWeights(const Task& task, Stream& stream);
+    Status fetchFrozen(const Task& task, Stream& stream);
     Status sendWeights(const Task& task, Stream& stream);
     Status moveBoundary(const Task& task, Stream& stream);
     Status moveActivations(const Task& task, Stream& stream);

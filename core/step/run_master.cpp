@@ -46,29 +46,24 @@ private:
     std::vector<std::int8_t> m_remainder;
 };
 
-// Elements of one group from device memory, in the compute type.
-class DeviceElements
+// Halves of elements that `fill` reads in the compute type.
+class ComputeElements
 {
 public:
-    DeviceElements(StepExecutor& executor, DType compute)
-        : m_executor(executor)
-        , m_compute(compute)
+    explicit ComputeElements(DType compute)
+        : m_compute(compute)
     {
     }
 
-    Status read(const std::byte* elements, std::int64_t first, const MasterView& out)
+    template <typename Fill>
+    Status read(const MasterView& out, Fill fill)
     {
-        const auto copy = [&](auto values) {
-            const auto to = std::as_writable_bytes(values);
-            const std::size_t offset = static_cast<std::size_t>(first) * sizeof(values[0]);
-            return m_executor.copier().toHost(to, elements + offset);
-        };
         if (m_compute == DType::BF16) {
             std::fill(out.low.begin(), out.low.end(), std::int16_t{0});
-            return copy(out.high);
+            return fill(std::as_writable_bytes(out.high));
         }
         m_joined.resize(out.high.size());
-        MR_TRY(copy(std::span(m_joined)));
+        MR_TRY(fill(std::as_writable_bytes(std::span(m_joined))));
         std::transform(m_joined.begin(), m_joined.end(), out.high.begin(), highHalf);
         if (!out.low.empty())
             std::transform(m_joined.begin(), m_joined.end(), out.low.begin(), lowHalf);
@@ -76,7 +71,6 @@ public:
     }
 
 private:
-    StepExecutor& m_executor;
     DType m_compute;
     std::vector<float> m_joined;
 };
@@ -85,41 +79,51 @@ class WeightsInUse final : public MasterReader
 {
 public:
     WeightsInUse(StepExecutor& executor, const RunMemory& memory)
-        : m_memory(memory)
-        , m_device(executor, memory.compute())
+        : m_executor(executor)
+        , m_memory(memory)
+        , m_elements(memory.compute())
     {
     }
 
     Status read(GroupId group, std::int64_t first, const MasterView& out) override
     {
-        return m_device.read(m_memory.group(group).weights, first, out);
+        const std::byte* from = m_memory.group(group).weights +
+                                static_cast<std::size_t>(first) * sizeOf(m_memory.compute());
+        return m_elements.read(
+            out, [&](std::span<std::byte> to) { return m_executor.copier().toHost(to, from); });
     }
 
 private:
+    StepExecutor& m_executor;
     const RunMemory& m_memory;
-    DeviceElements m_device;
+    ComputeElements m_elements;
 };
 
 class WholeMaster final : public MasterReader
 {
 public:
     WholeMaster(StepExecutor& executor, const RunMemory& memory, MasterReader& trained)
-        : m_memory(memory)
+        : m_executor(executor)
+        , m_memory(memory)
         , m_trained(trained)
-        , m_device(executor, memory.compute())
+        , m_elements(memory.compute())
     {
     }
 
     Status read(GroupId group, std::int64_t first, const MasterView& out) override
     {
-        const std::byte* frozen = m_memory.group(group).frozen;
-        return frozen ? m_device.read(frozen, first, out) : m_trained.read(group, first, out);
+        if (!m_memory.group(group).isFrozen())
+            return m_trained.read(group, first, out);
+        return m_elements.read(out, [&](std::span<std::byte> to) {
+            return m_executor.state().readFrozen(group, first, to);
+        });
     }
 
 private:
+    StepExecutor& m_executor;
     const RunMemory& m_memory;
     MasterReader& m_trained;
-    DeviceElements m_device;
+    ComputeElements m_elements;
 };
 
 } // namespace
@@ -166,7 +170,7 @@ Result<std::string> installFrozen(
     return weightsHash(
         wholeModel(table), model, [&](GroupId group, std::int64_t first, const MasterView& view) {
             return frozenElements(table, group) > 0
-                       ? executor.state().uploadFrozen(group, first, view)
+                       ? executor.state().writeFrozen(group, first, view)
                        : Status();
         });
 }

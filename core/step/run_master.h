@@ -27,14 +27,14 @@ std::unique_ptr<MasterReader> weightsInUse(StepExecutor& executor, const RunMemo
 // Puts loaded or initialised weights where the policy keeps them.
 Status installMaster(StepExecutor& executor, const RunMemory& memory, MasterReader& master);
 
-// Puts the weights that no step changes on the device, and gives the hash of all the model
+// Puts the weights that no step changes into their home, and gives the hash of all the model
 // (weightsHash); where nothing is frozen it does nothing. `table` is that of what is trained,
 // `model` reads all of its model.
 Result<std::string> installFrozen(
     StepExecutor& executor, const ParamTable& table, MasterReader& model);
 
-// All of the model of which `trained` reads the layers that are trained: the others are those on
-// the device. Both outlive it.
+// All of the model of which `trained` reads the layers that are trained: the others are those
+// that no step changes. Both outlive it.
 std::unique_ptr<MasterReader> wholeMaster(
     StepExecutor& executor, const RunMemory& memory, MasterReader& trained);
 

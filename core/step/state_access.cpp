@@ -83,9 +83,29 @@ Status StateAccess::uploadWeights(GroupId group, std::int64_t first, const Maste
     return upload(weights, first, {weight, {}});
 }
 
-Status StateAccess::uploadFrozen(GroupId group, std::int64_t first, const MasterView& master)
+Status StateAccess::writeFrozen(GroupId group, std::int64_t first, const MasterView& master)
 {
-    return upload(m_memory.group(group).frozen, first, master);
+    const GroupMemory& memory = m_memory.group(group);
+    if (!memory.frozenOnHost)
+        return upload(memory.frozen, first, master);
+    const std::size_t offset = static_cast<std::size_t>(first) * sizeOf(m_memory.compute());
+    std::byte* to = memory.frozenOnHost + offset;
+    if (m_memory.compute() == DType::BF16)
+        std::memcpy(to, master.high.data(), master.high.size_bytes());
+    else
+        std::transform(master.high.begin(), master.high.end(), master.low.begin(),
+            reinterpret_cast<float*>(to), joinHalves);
+    return {};
+}
+
+Status StateAccess::readFrozen(GroupId group, std::int64_t first, std::span<std::byte> out)
+{
+    const GroupMemory& memory = m_memory.group(group);
+    const std::size_t offset = static_cast<std::size_t>(first) * sizeOf(m_memory.compute());
+    if (!memory.frozenOnHost)
+        return m_copier.toHost(out, memory.frozen + offset);
+    std::memcpy(out.data(), memory.frozenOnHost + offset, out.size());
+    return {};
 }
 
 // In the compute type, to elements from `first` on.

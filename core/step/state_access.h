@@ -34,8 +34,10 @@ public:
     Status writeMaster(GroupId group, std::int64_t first, const MasterView& master);
     // Makes the weights that ops read from the same.
     Status uploadWeights(GroupId group, std::int64_t first, const MasterView& master);
-    // Puts weights that no step changes on the device. Precondition: the group has such.
-    Status uploadFrozen(GroupId group, std::int64_t first, const MasterView& master);
+    // Puts weights that no step changes into their home. Precondition: the group has such.
+    Status writeFrozen(GroupId group, std::int64_t first, const MasterView& master);
+    // Elements of the group's frozen weights from `first` on, in the compute type.
+    Status readFrozen(GroupId group, std::int64_t first, std::span<std::byte> out);
 
 private:
     Status upload(std::byte* weights, std::int64_t first, const MasterView& master);

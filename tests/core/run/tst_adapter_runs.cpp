@@ -105,19 +105,29 @@ private:
 
 void TestAdapterRuns::aResumedRunHasTheBitsOfOneThatNeverStopped_data()
 {
+    QTest::addColumn<QString>("policy");
     QTest::addColumn<bool>("layers");
     QTest::addColumn<bool>("bf16");
     QTest::addColumn<double>("clip");
     QTest::addColumn<bool>("pack");
-    QTest::newRow("adapter, fp32") << false << false << 1.0 << false;
-    QTest::newRow("adapter, bf16, packed") << false << true << 0.5 << true;
-    QTest::newRow("adapter, bf16, no clip") << false << true << 0.0 << false;
-    QTest::newRow("layer, fp32, packed") << true << false << 0.0 << true;
-    QTest::newRow("layer, bf16") << true << true << 0.5 << false;
+    const auto row = [](const char* name, const char* policy, bool layers, bool bf16, double clip,
+                         bool pack) {
+        QTest::newRow(name) << QString(policy) << layers << bf16 << clip << pack;
+    };
+    row("adapter, fp32", "resident", false, false, 1.0, false);
+    row("adapter, bf16, packed", "resident", false, true, 0.5, true);
+    row("adapter, bf16, no clip", "resident", false, true, 0.0, false);
+    row("adapter, fp32, streamed, packed", "streamed", false, false, 0.5, true);
+    row("adapter, bf16, streamed", "streamed", false, true, 0.0, false);
+    row("layer, fp32, packed", "resident", true, false, 0.0, true);
+    row("layer, bf16", "resident", true, true, 0.5, false);
+    row("layer, bf16, streamed", "streamed", true, true, 0.5, false);
+    row("layer, fp32, on the SSD", "ssd-vertical", true, false, 1.0, false);
 }
 
 void TestAdapterRuns::aResumedRunHasTheBitsOfOneThatNeverStopped()
 {
+    QFETCH(QString, policy);
     QFETCH(bool, layers);
     QFETCH(bool, bf16);
     QFETCH(double, clip);
@@ -129,6 +139,8 @@ void TestAdapterRuns::aResumedRunHasTheBitsOfOneThatNeverStopped()
     spec.pack = pack;
     const Outcome plain = m_rig.train(spec, *m_device);
     QVERIFY2(plain.ended.ok(), plain.ended.message().c_str());
+    spec.policy = policy.toStdString();
+    spec.diskPaths = {m_rig.folder.path()};
     spec.outDir += " stopped";
     spec.checkpointEvery = 5;
     const Outcome stopped = m_rig.train(spec, *m_device, stopAt(5));
@@ -354,7 +366,7 @@ void TestAdapterRuns::badSettingsAreRefused_data()
     row("train_layers", "head", "adapters are in the blocks");
     row("method", "full", "rank is an option of adapters");
     row("method", "vera", "method 'vera' is not known; use full or lora");
-    row("policy", "zenflow", "use policy resident");
+    row("policy", "zenflow", "does not train an adapter; use one of auto, resident, streamed");
 }
 
 void TestAdapterRuns::badSettingsAreRefused()

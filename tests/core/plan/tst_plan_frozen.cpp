@@ -1,0 +1,171 @@
+// Weights that no step changes and that come from the host: how a plan brings them, and the errors
+// of the checker when a part is missing or out of place.
+
+#include "core/plan/cost_model.h"
+#include "core/plan/memory_plan.h"
+#include "core/plan/plan_text.h"
+#include "support/test_room.h"
+#include "tests/core/plan/plan_bench.h"
+
+#include <QTest>
+
+#include <algorithm>
+#include <vector>
+
+namespace mr::test::tst_plan_frozen {
+
+namespace {
+
+constexpr std::int64_t kAdapterElements = 1024;
+
+// Blocks are frozen and have an adapter; embedding and head are frozen.
+ModelShape adapterShape(int blocks)
+{
+    ModelShape shape = smallShape(blocks);
+    for (std::size_t g = 0; g < shape.groups.size(); ++g) {
+        shape.groups[g].frozenElements = kGroupElements;
+        shape.groups[g].elements = g == 0 || g + 1 == shape.groups.size() ? 0 : kAdapterElements;
+    }
+    shape.boundaryBytes = 4096;
+    shape.savedBytesPerBlock = 8192;
+    return shape;
+}
+
+Bench benchOf(int blocks, const std::map<std::string, std::string>& options = {})
+{
+    Bench bench;
+    bench.shape = adapterShape(blocks);
+    bench.policy = policyWith("streamed", options);
+    return bench;
+}
+
+std::vector<int> groupsOf(const StepPlan& plan, TaskKind kind)
+{
+    std::vector<int> groups;
+    for (const Task& task : plan.tasks)
+        if (task.kind == kind)
+            groups.push_back(task.group.value);
+    return groups;
+}
+
+} // namespace
+
+class TestPlanFrozen : public QObject
+{
+    Q_OBJECT
+
+private Q_SLOTS:
+    void blocksComeForForwardAndForBackward()
+    {
+        Bench bench = benchOf(5);
+        bench.build();
+        const Status status = bench.check();
+        QVERIFY2(status.ok(), status.message().c_str());
+
+        // Up, and down without 5 and 4, which are still there.
+        QCOMPARE(groupsOf(bench.plan(), TaskKind::FetchFrozen),
+            (std::vector<int>{1, 2, 3, 4, 5, 3, 2, 1}));
+        QVERIFY(groupsOf(bench.plan(), TaskKind::FetchWeights).empty());
+        QVERIFY(groupsOf(bench.plan(), TaskKind::UpdateOnHost).empty());
+        QVERIFY(groupsOf(bench.plan(), TaskKind::SendGradient).empty());
+        QCOMPARE(
+            groupsOf(bench.plan(), TaskKind::UpdateOnDevice), (std::vector<int>{1, 2, 3, 4, 5}));
+    }
+
+    // Vertical order: any number of micro-batches shares a fetch.
+    void theLinkCarriesTheModelTwice()
+    {
+        for (const int micros : {1, 4}) {
+            Bench bench = benchOf(8, {{"boundary", "device"}});
+            bench.build(micros);
+            std::int64_t bytes = 0;
+            for (const Task& task : bench.plan().tasks)
+                if (task.kind == TaskKind::FetchFrozen)
+                    bytes += copyBytes(bench.plan(), task, bench.shape, bench.precision);
+            QCOMPARE(bytes, std::int64_t{2 * kGroupElements * (8 + 6)});
+        }
+    }
+
+    void theHostHasTheBlocksAndTheDeviceTheRest()
+    {
+        const MemoryPlan memory = memoryOf(benchOf(6));
+        QCOMPARE(memory.bytes(Tier::PinnedHost, MemoryUse::FrozenWeights),
+            std::size_t{6 * 2 * kGroupElements});
+        QCOMPARE(memory.bytes(Tier::Device, MemoryUse::FrozenWeights),
+            std::size_t{2 * 2 * kGroupElements});
+        QCOMPARE(memory.bytes(Tier::Device, MemoryUse::WeightSlots),
+            std::size_t{2 * 2 * kGroupElements});
+        QCOMPARE(memory.bytes(Tier::PinnedHost, MemoryUse::FirstMoments), std::size_t{0});
+        QCOMPARE(memory.bytes(Tier::Device, MemoryUse::FirstMoments),
+            std::size_t{6 * 4 * kAdapterElements});
+        const MemoryPlan half = memoryOf(benchOf(6, {{"weights-on-device", "0.5"}}));
+        QCOMPARE(half.bytes(Tier::PinnedHost, MemoryUse::FrozenWeights),
+            std::size_t{3 * 2 * kGroupElements});
+    }
+
+    void largeBlocksComeInTiles()
+    {
+        Bench bench = benchOf(3);
+        bench.policy.tileElements = 1024;
+        bench.build();
+        const Status status = bench.check();
+        QVERIFY2(status.ok(), status.message().c_str());
+        QCOMPARE(groupsOf(bench.plan(), TaskKind::FetchFrozen).size(), std::size_t{4 * (3 + 1)});
+    }
+
+    // Below the first block with an adapter nothing comes back.
+    void backwardEndsAtTheFirstAdapter()
+    {
+        Bench bench = benchOf(5);
+        bench.shape.groups[1].elements = bench.shape.groups[2].elements = 0;
+        bench.build();
+        const Status status = bench.check();
+        QVERIFY2(status.ok(), status.message().c_str());
+
+        QCOMPARE(
+            groupsOf(bench.plan(), TaskKind::FetchFrozen), (std::vector<int>{1, 2, 3, 4, 5, 3}));
+        // The input of block 3, and of the blocks behind it that backward does not find any more.
+        QCOMPARE(
+            groupsOf(bench.plan(), TaskKind::SaveBoundary), (std::vector<int>{2, 2, 2, 3, 3, 3}));
+    }
+
+    void anEvaluationBringsThemOnce()
+    {
+        Bench bench = benchOf(4);
+        const auto plan =
+            buildEvaluation(specOf(7, 2), carryOf(6), bench.shape, endless(), {}, bench.policy);
+        QVERIFY2(plan.ok(), plan.status().message().c_str());
+        QVERIFY(!groupsOf(Result(plan).value(), TaskKind::FetchFrozen).empty());
+    }
+
+    void whatIsMissingOrInTheWrongPlaceIsFound()
+    {
+        Bench bench = benchOf(5);
+        const auto broken = [&](int nth, auto change) {
+            bench.build();
+            change(bench.find(TaskKind::FetchFrozen, nth));
+        };
+        const char* weights = "weights are resident at the version";
+        for (const int nth : {2, 6}) {
+            bench.build();
+            bench.erase(TaskKind::FetchFrozen, nth);
+            BREAKS(bench, weights);
+        }
+        broken(3, [](Task& task) { task.slot ^= 1; });
+        BREAKS(bench, "a slot is refilled only after its last reader");
+        broken(3, [](Task& task) { task.slot = 2; });
+        BREAKS(bench, "the plan has no such place");
+        broken(3, [](Task& task) { task.elementCount = kCutElements; });
+        BREAKS(bench, weights);
+        broken(3, [](Task& task) { task.elementCount += kCutElements; });
+        BREAKS(bench, "the range leaves the group");
+        broken(3, [](Task& task) { task.waitCount = 0; });
+        BREAKS(bench, "a slot is refilled only after its last reader");
+    }
+};
+
+MR_TEST(TestPlanFrozen)
+
+} // namespace mr::test::tst_plan_frozen
+
+#include "tst_plan_frozen.moc"

@@ -1,0 +1,173 @@
+// Frozen weights whose home is the host: the bits of `resident`, the bytes that were planned.
+
+#include "core/device/cpu/cpu_device.h"
+#include "core/prove/exact_check.h"
+#include "core/prove/tiny_device.h"
+#include "support/test_room.h"
+
+#include <QTemporaryDir>
+#include <QtTest>
+
+#include <map>
+#include <string>
+
+namespace mr::test::tst_frozen_policies {
+
+namespace {
+
+constexpr auto kInline = CpuDeviceOptions::Mode::Inline;
+constexpr auto kThreaded = CpuDeviceOptions::Mode::Threaded;
+
+TinyRun adapterRun()
+{
+    TinyRun run;
+    run.config.layers = 5;
+    run.adapter = AdapterSettings{};
+    run.adapter->rank = 3;
+    run.adapter->alpha = 8.0;
+    return run;
+}
+
+TinyRun layerRun()
+{
+    TinyRun run;
+    run.config.layers = 5;
+    run.layers = {GroupId{3}, GroupId{5}, GroupId{6}};
+    return run;
+}
+
+// "streamed buffers=1" into the run.
+void setPolicy(const QString& words, TinyRun& run)
+{
+    QStringList options = words.split(QLatin1Char(' '));
+    run.policy = options.takeFirst().toStdString();
+    for (const QString& option : options)
+        run.options[option.section(QLatin1Char('='), 0, 0).toStdString()] =
+            option.section(QLatin1Char('='), 1).toStdString();
+}
+
+bool isOnlyOfLayers(const QString& words)
+{
+    return !words.startsWith(QLatin1String("streamed"));
+}
+
+} // namespace
+
+class TestFrozenPolicies : public QObject
+{
+    Q_OBJECT
+
+private Q_SLOTS:
+    void everyPolicyGivesTheBitsOfResident_data();
+    void everyPolicyGivesTheBitsOfResident();
+    void theHostHoldsTheModelAndNothingOfItGoesBack();
+    void blocksThatStayAreNotFetched();
+    void windowsAreRefused();
+};
+
+void TestFrozenPolicies::everyPolicyGivesTheBitsOfResident_data()
+{
+    QTest::addColumn<QString>("words");
+    QTest::addColumn<bool>("bf16");
+    QTest::addColumn<bool>("adapter");
+    QTest::addColumn<double>("clip");
+    for (const char* words : {"streamed", "streamed buffers=1 tile=4KiB",
+             "streamed order=by-microbatch", "streamed weights-on-device=0.4 boundary=device",
+             "streamed activations-on-host=0.5", "streamed clip-mode=per-group", "zero-offload",
+             "deep-optimizer-states device-share=0.5",
+             "ssd-vertical weights-on-disk=1 gradients-on-disk=1"})
+        for (const bool adapter : {true, false})
+            for (const bool bf16 : {true, false}) {
+                if (adapter && isOnlyOfLayers(QString(words)))
+                    continue;
+                const double clip = bf16 == adapter ? 0.25 : 0.0;
+                QTest::addRow(
+                    "%s, %s, %s", words, adapter ? "adapter" : "layers", bf16 ? "bf16" : "fp32")
+                    << QString(words) << bf16 << adapter << clip;
+            }
+}
+
+void TestFrozenPolicies::everyPolicyGivesTheBitsOfResident()
+{
+    QFETCH(const QString, words);
+    QFETCH(const bool, bf16);
+    QFETCH(const bool, adapter);
+    QFETCH(const double, clip);
+    const QTemporaryDir folder;
+    TinyRun run = adapter ? adapterRun() : layerRun();
+    run.compute = bf16 ? DType::BF16 : DType::F32;
+    run.clipNorm = clip;
+    run.disk.folders = {folder.path().toStdString()};
+    run.recompute =
+        words.contains(QLatin1String("activations-on-host")) ? Recompute::Block : Recompute::None;
+    if (words.contains(QLatin1String("per-group")))
+        run.options = {{"clip-mode", "per-group"}};
+    const TinyResult resident = resultOn(kInline, run, 1);
+    setPolicy(words, run);
+
+    const TinyResult result = resultOn(kThreaded, run);
+
+    QCOMPARE(result.weightsHash, resident.weightsHash);
+    QCOMPARE(result.losses, resident.losses);
+    QCOMPARE(result.norms, resident.norms);
+    QCOMPARE(result.h2dBytes, result.plannedH2dBytes);
+    QCOMPARE(result.d2hBytes, result.plannedD2hBytes);
+    QCOMPARE(result.peakDeviceBytes, result.plannedDeviceBytes);
+    QCOMPARE(result.peakHostBytes, result.plannedHostBytes);
+    QCOMPARE(result.allocationsInSteps, std::size_t{0});
+}
+
+void TestFrozenPolicies::theHostHoldsTheModelAndNothingOfItGoesBack()
+{
+    TinyRun run = adapterRun();
+    run.compute = DType::BF16;
+    run.recompute = Recompute::Block;
+    const TinyResult plain = resultOn(kInline, run, 1);
+    run.policy = "streamed";
+    run.options = {{"boundary", "device"}};
+
+    const TinyResult streamed = resultOn(kInline, run, 1);
+
+    QVERIFY(streamed.plannedDeviceBytes < plain.plannedDeviceBytes);
+    QCOMPARE(streamed.d2hBytes, plain.d2hBytes); // losses and norms
+    // Five blocks in forward, and in backward the three that the two slots do not have any more.
+    const std::size_t blocks = streamed.plannedHostBytes - plain.plannedHostBytes;
+    QCOMPARE(streamed.h2dBytes - plain.h2dBytes, static_cast<std::int64_t>(blocks / 5 * 8));
+}
+
+void TestFrozenPolicies::blocksThatStayAreNotFetched()
+{
+    TinyRun run = adapterRun();
+    run.policy = "streamed";
+    run.options = {{"weights-on-device", "1"}, {"boundary", "device"}};
+    const TinyResult all = resultOn(kInline, run, 1);
+    run.policy = "resident";
+    run.options = {};
+    const TinyResult resident = resultOn(kInline, run, 1);
+
+    QCOMPARE(all.h2dBytes, resident.h2dBytes);
+    QCOMPARE(all.weightsHash, resident.weightsHash);
+}
+
+void TestFrozenPolicies::windowsAreRefused()
+{
+    CpuDeviceOptions options;
+    options.memoryBytes = std::size_t{64} << 20;
+    const auto device = std::move(makeCpuDevice(options)).value();
+    for (const char* policy : {"zenflow", "zero-offload-dpu"}) {
+        TinyRun run = adapterRun();
+        run.policy = policy;
+
+        const Status status = runTiny(*device, run).status();
+
+        QCOMPARE(status.kind(), ErrorKind::InvalidArgument);
+        QVERIFY2(status.message().find("a window beside frozen weights") != std::string::npos,
+            status.message().c_str());
+    }
+}
+
+MR_TEST(TestFrozenPolicies)
+
+} // namespace mr::test::tst_frozen_policies
+
+#include "tst_frozen_policies.moc"
