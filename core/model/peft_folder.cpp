@@ -27,7 +27,7 @@ constexpr std::string_view kWeightsFile = "adapter_model.safetensors";
 constexpr std::string_view kHashFile = "millrace.json"; // PEFT warns of fields it does not know
 constexpr const char* kHashField = "base_weights_hash";
 constexpr std::int64_t kDefaultRank = 8; // of PEFT, where a field is missing
-constexpr std::int64_t kMostRank = 1 << 20;
+constexpr std::int64_t kMostPeftRank = 1 << 20;
 
 // Change nothing in what a finished adapter computes.
 constexpr std::array<std::string_view, 12> kInformative = {"auto_mapping",
@@ -212,7 +212,7 @@ Result<PeftConfig> readPeftConfig(const fs::path& folder)
     PeftConfig config;
     AdapterSettings& settings = config.settings;
     config.base = fields.text("base_model_name_or_path", "");
-    settings.rank = fields.integer("r", {1, kMostRank}, kDefaultRank);
+    settings.rank = fields.integer("r", {1, kMostPeftRank}, kDefaultRank);
     settings.alpha = fields.number("lora_alpha", kDefaultRank);
     settings.rankStabilised = fields.boolean("use_rslora", false);
     readTargets(fields, settings);

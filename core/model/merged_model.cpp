@@ -1,0 +1,92 @@
+#include "core/model/merged_model.h"
+
+#include "core/device/adamw.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace mr {
+namespace {
+
+// Ties to even, as other programs round; the halves of a master round ties up.
+std::uint16_t nearestBf16(float value) noexcept
+{
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    return static_cast<std::uint16_t>((bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16);
+}
+
+} // namespace
+
+MergedModel::MergedModel(
+    const ParamTable& table, MasterReader& model, MasterReader& adapter, ExportType type)
+    : m_table(table)
+    , m_model(model)
+    , m_adapter(adapter)
+    , m_type(type)
+{
+}
+
+Status MergedModel::load(GroupId group)
+{
+    const std::int64_t elements = m_table.groups[static_cast<std::size_t>(group.value)].elements;
+    m_group.clear();
+    MasterPiece piece;
+    MR_TRY(forPieces(
+        m_adapter, {group, 0, elements}, piece, [&](std::int64_t, const MasterView& view) {
+            for (std::size_t i = 0; i < view.high.size(); ++i)
+                m_group.push_back(joinHalves(view.high[i], view.low[i]));
+            return Status();
+        }));
+    m_loaded = group;
+    return {};
+}
+
+Status MergedModel::read(GroupId group, std::int64_t first, const MasterView& out)
+{
+    std::vector<std::int16_t> low(out.low.empty() ? out.high.size() : 0);
+    const MasterView whole{out.high, out.low.empty() ? std::span(low) : out.low};
+    MR_TRY(m_model.read(group, first, whole));
+    const auto& modules = m_table.frozen->adapters[static_cast<std::size_t>(group.value)];
+    if (!modules.empty() && m_loaded != group)
+        MR_TRY(load(group));
+    for (const AdapterModule& module : modules) {
+        const ParamSlot* slot = m_table.frozen->model.find(group, module.product);
+        add(module, slot->first + module.firstRow * module.in, first, whole);
+    }
+    return {};
+}
+
+// `begin`: the module's first element in the group of the model.
+void MergedModel::add(
+    const AdapterModule& module, std::int64_t begin, std::int64_t first, const MasterView& out)
+{
+    const std::int64_t from = std::max(first, begin);
+    const std::int64_t end =
+        std::min(first + std::ssize(out.high), begin + module.rows * module.in);
+    for (std::int64_t at = from; at < end;) {
+        const std::int64_t row = (at - begin) / module.in;
+        const std::int64_t rowEnd = std::min(end, begin + (row + 1) * module.in);
+        m_row.assign(static_cast<std::size_t>(module.in), 0.0F);
+        for (std::int64_t k = 0; k < module.rank; ++k) {
+            const float b = m_group[static_cast<std::size_t>(module.b + row * module.rank + k)];
+            const float* a = m_group.data() + module.a + k * module.in;
+            for (std::size_t col = 0; col < m_row.size(); ++col)
+                m_row[col] = std::fma(b, a[col], m_row[col]);
+        }
+        for (; at < rowEnd; ++at) {
+            const auto i = static_cast<std::size_t>(at - first);
+            const std::uint16_t before = out.high[i];
+            const float added =
+                module.scale * m_row[static_cast<std::size_t>(at - begin - row * module.in)];
+            const float merged = joinHalves(out.high[i], out.low[i]) + added;
+            const bool isWide = m_type == ExportType::F32;
+            out.high[i] = isWide ? highHalf(merged) : nearestBf16(merged);
+            out.low[i] = isWide ? lowHalf(merged) : std::int16_t{0};
+            m_count.unchanged += out.high[i] == before ? 1 : 0;
+            ++m_count.elements;
+        }
+    }
+}
+
+} // namespace mr

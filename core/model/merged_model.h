@@ -1,0 +1,58 @@
+// A model with an adapter in it: W + scale B A, in F32, for every linear module that has one.
+//
+// The sums are those of F32 products, as PEFT makes them, and are rounded once to the type of the
+// file that is written, ties to even. (Rounding B A to that type first, as PEFT's safe merge does,
+// differs in some elements.)
+//
+// Threads    One thread; blocks on the readers.
+// Ownership  Borrows table and readers, which outlive it.
+// Errors     Those of the readers.
+// Units      Elements.
+// Source     Hu et al., "LoRA", arXiv 2106.09685, section 4.1.
+
+#pragma once
+
+#include "core/model/frozen_model.h"
+#include "core/model/weights.h"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace mr {
+
+// Elements that have an adapter, and those of them that are the same in BF16 with it: a change
+// below half of the last place is lost there. Counted as they are read.
+struct MergeCount {
+    std::int64_t elements = 0;
+    std::int64_t unchanged = 0;
+};
+
+class MergedModel final : public MasterReader
+{
+public:
+    // `table` is that of the adapter; `model` reads all of the model beside it. In BF16 the low
+    // halves of what the adapter changes are 0.
+    MergedModel(
+        const ParamTable& table, MasterReader& model, MasterReader& adapter, ExportType type);
+
+    Status read(GroupId group, std::int64_t first, const MasterView& out) override;
+
+    const MergeCount& count() const noexcept { return m_count; }
+
+private:
+    Status load(GroupId group);
+    void add(
+        const AdapterModule& module, std::int64_t begin, std::int64_t first, const MasterView& out);
+
+    const ParamTable& m_table;
+    MasterReader& m_model;
+    MasterReader& m_adapter;
+    ExportType m_type;
+    GroupId m_loaded{-1};
+    std::vector<float> m_group; // the adapter of one group
+    std::vector<float> m_row;   // of B A
+    MergeCount m_count;
+};
+
+} // namespace mr

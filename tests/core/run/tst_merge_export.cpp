@@ -1,0 +1,187 @@
+// Models with an adapter in their weights: against PEFT's merge, against the run that trained it,
+// and the refusals.
+
+#include "core/answer/inference.h"
+#include "core/run/run_rig.h"
+#include "core/save/merge_export.h"
+#include "support/test_room.h"
+
+#include <QCryptographicHash>
+#include <QtTest>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace mr::test::tst_merge_export {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Tensor {
+    std::vector<float> values;
+    std::vector<std::uint16_t> high;
+};
+
+Tensor tensorOf(const fs::path& folder, const std::string& name)
+{
+    const ModelConfig config = readModelConfig(folder.string()).value();
+    const ParamTable table = buildParamTable(config);
+    const auto reader = std::move(openWeights(folder, config, table)).value();
+    Tensor out;
+    MasterPiece piece;
+    for (const NamedTensor& tensor : table.tensors)
+        if (tensor.name == name)
+            (void)forPieces(*reader, {tensor.group, tensor.first, tensor.count()}, piece,
+                [&](std::int64_t, const MasterView& view) {
+                    for (std::size_t i = 0; i < view.high.size(); ++i)
+                        out.values.push_back(joinHalves(view.high[i], view.low[i]));
+                    out.high.assign(view.high.begin(), view.high.end());
+                    return Status();
+                })
+                .ok();
+    return out;
+}
+
+double lossOf(const RunRig& rig, const ModelPlace& place)
+{
+    const auto device = smallDevice();
+    InferenceOptions options;
+    options.seqLen = 40;
+    options.adapter = place.adapter;
+    auto loaded = InferenceModel::load(place.model, options, *device);
+    if (!loaded.ok())
+        qFatal("%s", loaded.status().message().c_str());
+    TokenSetOptions set;
+    set.seqLen = 40;
+    const auto pairs = buildTokenSet(
+        {{rig.folder.path("pairs.jsonl"), DataFormat::Auto, {}}}, loaded.value()->tokenizer(), set);
+    return loaded.value()->evaluate(Result(pairs).value()).value().loss;
+}
+
+} // namespace
+
+class TestMergeExport : public QObject
+{
+    Q_OBJECT
+
+private Q_SLOTS:
+    void weightsAreThosePeftMerges_data();
+    void weightsAreThosePeftMerges();
+    void aMergedRunAnswersAsItsAdapterDoes();
+    void badInputIsRefusedAndLeavesNothing();
+
+private:
+    RunRig m_rig;
+    std::unique_ptr<Device> m_device = smallDevice();
+};
+
+void TestMergeExport::weightsAreThosePeftMerges_data()
+{
+    QTest::addColumn<QString>("name");
+    QTest::newRow("plain") << "tiny_lora";
+    QTest::newRow("rank stabilised, with patterns") << "tiny_rslora";
+}
+
+void TestMergeExport::weightsAreThosePeftMerges()
+{
+    QFETCH(QString, name);
+    const fs::path shared = sharedData();
+    if (shared.empty())
+        QSKIP("the shared test data is not there");
+    const fs::path adapters = shared / "adapters";
+    std::ifstream file(adapters / "tiny_expected.json");
+    const auto expected = nlohmann::json::parse(file)[name.toStdString()];
+    const ModelPlace place{
+        (shared / "models/stories260K").string(), (adapters / name.toStdString()).string()};
+    const Folder folder;
+
+    QVERIFY(exportMerged(place, folder.path("wide"), ExportType::F32).ok());
+    // PEFT had loaded the model in bf16.
+    const std::string half = folder.path("half");
+    const ModelConfig config = readModelConfig(place.model).value();
+    const ParamTable table = buildParamTable(config);
+    const auto weights = std::move(openWeights(place.model, config, table)).value();
+    QVERIFY(saveModel(half, config, table, *weights, ExportType::BF16, place.model).ok());
+    QVERIFY(exportMerged({half, place.adapter}, folder.path("bf16"), {}).ok());
+
+    for (const auto& [tensor, want] : expected["merged_fp32"].items()) {
+        const Tensor got = tensorOf(folder.path("wide"), tensor);
+        double norm = 0.0;
+        for (const float value : got.values)
+            norm += static_cast<double>(value) * static_cast<double>(value);
+        QVERIFY(std::abs(std::sqrt(norm) - want["norm"].get<double>()) < 1e-5);
+        for (std::size_t i = 0; i < 4; ++i)
+            QVERIFY(std::abs(static_cast<double>(got.values[i]) - want["first4"][i].get<double>()) <
+                    1e-6);
+    }
+    const Tensor rounded = tensorOf(folder.path("bf16"), "model.layers.0.self_attn.q_proj.weight");
+    const QByteArray bytes(reinterpret_cast<const char*>(rounded.high.data()),
+        static_cast<qsizetype>(rounded.high.size() * 2));
+    QCOMPARE(QCryptographicHash::hash(bytes, QCryptographicHash::Sha256).toHex().toStdString(),
+        expected["bf16_merge"]["sha256_one_rounding_layer0_q"].get<std::string>());
+}
+
+void TestMergeExport::aMergedRunAnswersAsItsAdapterDoes()
+{
+    RunSpec spec = m_rig.spec("merged");
+    spec.method = "lora";
+    spec.rank = 4;
+    spec.learningRate = 3e-2;
+    const Outcome run = m_rig.train(spec, *m_device);
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+    const ModelPlace place = modelPlaceOf(run.dir.string()).value();
+    const Folder folder;
+
+    const auto report = exportMerged(place, folder.path("out"), {});
+
+    QVERIFY2(report.ok(), report.status().message().c_str());
+    const MergeCount count = Result(report).value().count;
+    QVERIFY(count.unchanged > 0 && count.unchanged < count.elements);
+    const double apart = lossOf(m_rig, place);
+    QVERIFY(std::abs(lossOf(m_rig, {folder.path("out")}) - apart) < 1e-4);
+    QVERIFY(std::abs(lossOf(m_rig, {m_rig.model.path()}) - apart) > 0.05);
+    QVERIFY(fs::exists(folder.path("out/tokenizer.model")));
+    QCOMPARE(modelPlaceOf(folder.path("out")).value().adapter, std::string());
+}
+
+void TestMergeExport::badInputIsRefusedAndLeavesNothing()
+{
+    const Folder folder;
+    const ModelPlace whole{m_rig.model.path()};
+    auto refused = exportMerged(whole, folder.path("out"), {});
+    QVERIFY(contains(refused.status().message(), "has no adapter to merge"));
+    RunSpec spec = m_rig.spec("adapter");
+    spec.method = "lora";
+    spec.rank = 2;
+    const Outcome run = m_rig.train(spec, *m_device);
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+    const auto found = modelPlaceOf(run.dir.string());
+    QVERIFY2(found.ok(), found.status().message().c_str());
+    const ModelPlace place = Result(found).value();
+    fs::create_directories(folder.path("there"));
+    refused = exportMerged(place, folder.path("there"), {});
+    QVERIFY(contains(refused.status().message(), "is there already"));
+    // Another model of this shape.
+    const Folder other;
+    fs::copy(m_rig.model.path(), other.path(),
+        fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+    const ModelConfig config = readModelConfig(other.path()).value();
+    const ParamTable table = buildParamTable(config);
+    QVERIFY(saveModel(other.path("new"), config, table, *initialWeights(config, table, 9),
+        ExportType::F32, other.path())
+                .ok());
+    refused = exportMerged({other.path("new"), place.adapter}, folder.path("out"), {});
+    QVERIFY2(contains(refused.status().message(), "beside a model with other weights"),
+        refused.status().message().c_str());
+    QVERIFY(fs::is_empty(folder.path("there")));
+    QVERIFY(!fs::exists(folder.path("out")) && !fs::exists(folder.path(".out.part")));
+}
+
+MR_TEST(TestMergeExport)
+
+} // namespace mr::test::tst_merge_export
+
+#include "tst_merge_export.moc"
