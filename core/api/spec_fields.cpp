@@ -104,6 +104,9 @@ constexpr std::array kFields{
         "What the adapter adds is scaled by alpha / rank (left out: the rank)", &S::alpha,
         SpecRange{-1.0, kMostRank}},
     SpecField{"rslora", "rslora", "Scale by alpha / sqrt(rank) instead", &S::rankStabilised},
+    SpecField{"lora_plus", "lora-plus",
+        "LoRA+: the learning rate of the matrices B, as a multiple of that of A", &S::loraPlus,
+        above(0.0, 1e6)},
     SpecField{"targets", "targets",
         "Modules with an adapter, as q_proj,v_proj, or an expression for whole names between "
         "slashes (left out: all linear modules of the blocks)",

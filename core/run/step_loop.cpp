@@ -1,6 +1,7 @@
 #include "core/run/step_loop.h"
 
 #include "core/base/clock.h"
+#include "core/choose/trained_part.h"
 
 #include <fmt/format.h>
 
@@ -96,8 +97,12 @@ Result<StepResult> StepLoop::runPlan(StepIndex step)
     inputs.micros = m_batch.micros;
     inputs.lossScale = static_cast<float>(1.0 / static_cast<double>(m_batch.trainedTokens));
     inputs.clipNorm = spec.clipNorm;
-    inputs.factors = adamwFactors({spec.beta1, spec.beta2, spec.eps, spec.weightDecay},
-        learningRate(m_run.schedule, step - 1), m_run.progress.updateCount + 1);
+    const AdamwSettings adamw{spec.beta1, spec.beta2, spec.eps, spec.weightDecay};
+    const double rate = learningRate(m_run.schedule, step - 1);
+    const std::int64_t update = m_run.progress.updateCount + 1;
+    inputs.factors = adamwFactors(adamw, rate, update);
+    if (isAdapterRun(spec) && spec.loraPlus != 1.0)
+        inputs.ofAdapterB = adamwFactors(adamw, spec.loraPlus * rate, update);
     m_run.body->plans().addFactors(inputs);
     return m_run.body->executor().run(m_run.body->plans().plan(), inputs);
 }

@@ -9,6 +9,7 @@
 
 #include <millrace/status.h>
 
+#include <optional>
 #include <span>
 #include <string>
 
@@ -20,6 +21,8 @@ struct StepInputs {
     double clipNorm = 0.0;  // 0: off
     AdamwFactors factors;   // for the version of the plan's step
     AdamwFactors before;    // for the version before it: late updates
+    // For the matrices B of adapters, where their learning rate is another one (LoRA+).
+    std::optional<AdamwFactors> ofAdapterB = {};
     // For the host's columns: the window in flight, and the one that ends with this step.
     AdamwFactors job;
     AdamwFactors closing;

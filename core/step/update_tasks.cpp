@@ -27,25 +27,30 @@ UpdateTasks::UpdateTasks(
     : m_device(device)
     , m_memory(memory)
     , m_traffic(traffic)
+    , m_decayRuns(findDecayRuns(table, false))
+    , m_rateRuns(findDecayRuns(table, true))
 {
-    findDecayRuns(table);
 }
 
-void UpdateTasks::findDecayRuns(const ParamTable& table)
+UpdateTasks::DecayRuns UpdateTasks::findDecayRuns(const ParamTable& table, bool tellsBApart)
 {
+    DecayRuns all;
     for (const ParamGroup& group : table.groups) {
         std::vector<DecayRun> runs;
         for (std::size_t i = 0; i < group.paramSlots.size(); ++i) {
+            const ParamSlot& slot = group.paramSlots[i];
             const bool last = i + 1 == group.paramSlots.size();
             const std::int64_t end = last ? group.elements : group.paramSlots[i + 1].first;
             const std::int64_t first = runs.empty() ? 0 : runs.back().first + runs.back().count;
-            if (!runs.empty() && runs.back().decayed == group.paramSlots[i].decayed)
+            const bool isB = tellsBApart && slot.kind == SlotKind::AdapterB;
+            if (!runs.empty() && runs.back().decayed == slot.decayed && runs.back().isB == isB)
                 runs.back().count = end - runs.back().first;
             else
-                runs.push_back({first, end - first, group.paramSlots[i].decayed});
+                runs.push_back({first, end - first, slot.decayed, isB});
         }
-        m_decayRuns.push_back(std::move(runs));
+        all.push_back(std::move(runs));
     }
+    return all;
 }
 
 // The part of the run that the task updates; its count may be 0 or less.
@@ -53,7 +58,7 @@ UpdateTasks::DecayRun UpdateTasks::inTask(const DecayRun& run, const Task& task)
 {
     const std::int64_t first = std::max(run.first, task.firstElement);
     const std::int64_t end = std::min(run.first + run.count, task.firstElement + task.elementCount);
-    return {first, end - first, run.decayed};
+    return {first, end - first, run.decayed, run.isB};
 }
 
 bool UpdateTasks::handles(TaskKind kind) noexcept
@@ -221,14 +226,15 @@ Status UpdateTasks::enqueueAdamw(const AdamwArgs& args, const StateViews& state,
 Status UpdateTasks::update(const Task& task, const StepInputs& inputs, Stream& stream)
 {
     const GroupMemory& group = m_memory.group(task.group);
-    for (const DecayRun& whole : m_decayRuns[static_cast<std::size_t>(task.group.value)]) {
+    const DecayRuns& runs = inputs.ofAdapterB ? m_rateRuns : m_decayRuns;
+    for (const DecayRun& whole : runs[static_cast<std::size_t>(task.group.value)]) {
         const DecayRun run = inTask(whole, task);
         if (run.count <= 0)
             continue;
         AdamwArgs args;
         args.grad = gradientOnDevice(m_memory, task, run.first, run.count);
         args.scalars = scalarsFor(m_memory.scalars, task.group);
-        args.factors = factorsOf(inputs, task);
+        args.factors = run.isB ? *inputs.ofAdapterB : factorsOf(inputs, task);
         args.decayed = run.decayed;
         MR_TRY(enqueueAdamw(args, stateOnDevice(m_memory, task, run.first, run.count), stream));
     }

@@ -42,9 +42,11 @@ private:
         std::int64_t first = 0;
         std::int64_t count = 0;
         bool decayed = false;
+        bool isB = false; // of an adapter; told apart in m_rateRuns alone
     };
+    using DecayRuns = std::vector<std::vector<DecayRun>>; // by group
 
-    void findDecayRuns(const ParamTable& table);
+    static DecayRuns findDecayRuns(const ParamTable& table, bool tellsBApart);
     static DecayRun inTask(const DecayRun& run, const Task& task) noexcept;
     Status finishGradient(const Task& task, Stream& stream);
     Status sendGradient(const Task& task, Stream& stream);
@@ -61,7 +63,8 @@ private:
     Device& m_device;
     const RunMemory& m_memory;
     LinkBytes& m_traffic;
-    std::vector<std::vector<DecayRun>> m_decayRuns; // by group
+    DecayRuns m_decayRuns;
+    DecayRuns m_rateRuns; // likewise, for steps in which B has a learning rate of its own
 
     // The step that runs
     StepIndex m_step = 0;

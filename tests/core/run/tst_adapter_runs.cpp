@@ -12,6 +12,7 @@
 
 #include <QtTest>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -57,16 +58,12 @@ double lossOf(const RunRig& rig, const std::string& model, const std::string& ad
     return loaded.value()->evaluate(Result(pairs).value()).value().loss;
 }
 
-// All tensors of a model folder, by name.
-std::map<std::string, std::vector<float>> tensorsOf(const fs::path& folder)
+std::map<std::string, std::vector<float>> tensorsIn(MasterReader& reader, const ParamTable& table)
 {
-    const ModelConfig config = readModelConfig(folder.string()).value();
-    const ParamTable table = buildParamTable(config);
-    const auto reader = std::move(openWeights(folder, config, table)).value();
     std::map<std::string, std::vector<float>> tensors;
     MasterPiece piece;
     for (const NamedTensor& tensor : table.tensors)
-        (void)forPieces(*reader, {tensor.group, tensor.first, tensor.count()}, piece,
+        (void)forPieces(reader, {tensor.group, tensor.first, tensor.count()}, piece,
             [&](std::int64_t, const MasterView& view) {
                 std::vector<float>& all = tensors[tensor.name];
                 for (std::size_t i = 0; i < view.high.size(); ++i)
@@ -75,6 +72,21 @@ std::map<std::string, std::vector<float>> tensorsOf(const fs::path& folder)
             })
             .ok();
     return tensors;
+}
+
+std::map<std::string, std::vector<float>> tensorsOf(const fs::path& folder)
+{
+    const ModelConfig config = readModelConfig(folder.string()).value();
+    const ParamTable table = buildParamTable(config);
+    return tensorsIn(*std::move(openWeights(folder, config, table)).value(), table);
+}
+
+std::map<std::string, std::vector<float>> tensorsOfAdapter(const fs::path& folder)
+{
+    const PeftConfig config = readPeftConfig(folder).value();
+    const ModelConfig model = readModelConfig(config.base).value();
+    const ParamTable table = adapterTable(buildParamTable(model), config.settings).value();
+    return tensorsIn(*std::move(openPeftWeights(folder, table)).value(), table);
 }
 
 } // namespace
@@ -95,6 +107,7 @@ private Q_SLOTS:
     void layersThatAreNotTrainedKeepTheirBits();
     void layersGoOnWithoutTheModelTheyBeganWith();
     void defaultsAreThoseOfAdapters();
+    void theRateOfBIsItsOwn();
     void badSettingsAreRefused_data();
     void badSettingsAreRefused();
 
@@ -345,6 +358,34 @@ void TestAdapterRuns::defaultsAreThoseOfAdapters()
     spec.policy = "auto";
     const RunSetup chosen = setUpRun(spec, 10).value();
     QCOMPARE(chosen.spec.policy, "resident");
+}
+
+// B is zero, so its first step is the learning rate in every element whose gradient is not tiny.
+void TestAdapterRuns::theRateOfBIsItsOwn()
+{
+    RunSpec spec = adapterSpec(m_rig, "lora plus");
+    spec.steps = 1;
+    spec.warmupSteps = 0;
+    spec.schedule = ScheduleKind::Constant;
+    spec.learningRate = 1e-3;
+    spec.loraPlus = 16.0;
+    const Outcome run = m_rig.train(spec, *m_device);
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+    spec.outDir += " plain";
+    spec.loraPlus = 1.0;
+    const Outcome plain = m_rig.train(spec, *m_device);
+
+    const auto trained = tensorsOfAdapter(run.dir / "adapter");
+    const auto alike = tensorsOfAdapter(plain.dir / "adapter");
+    for (const auto& [name, values] : trained) {
+        float largest = 0.0F;
+        for (const float value : values)
+            largest = std::max(largest, std::abs(value));
+        if (name.ends_with(".lora_B.weight"))
+            QVERIFY2(std::abs(largest - 16e-3F) < 1e-5F, name.c_str());
+        else
+            QCOMPARE(values, alike.at(name)); // its gradient is zero as long as B is
+    }
 }
 
 void TestAdapterRuns::badSettingsAreRefused_data()
