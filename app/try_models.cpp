@@ -17,14 +17,12 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostLoaded = 2;
 constexpr std::int64_t kUsualRoom = 1024; // tokens: most prompts need no second loading
 
-fs::file_time_type writtenAt(const ModelPlace& place)
+fs::file_time_type writtenAt(const std::string& folder)
 {
     std::error_code ignored;
     fs::file_time_type newest = fs::file_time_type::min(); // not {}: that lies in the future
-    for (const std::string& folder : {place.model, place.adapter})
-        if (!folder.empty())
-            for (const auto& entry : fs::directory_iterator(folder, ignored))
-                newest = std::max(newest, fs::last_write_time(entry.path(), ignored));
+    for (const auto& entry : fs::directory_iterator(folder, ignored))
+        newest = std::max(newest, fs::last_write_time(entry.path(), ignored));
     return newest;
 }
 
@@ -64,23 +62,25 @@ Result<TryModels::Loaded> TryModels::load(const ModelPlace& place, std::int64_t 
         m_loaded.clear(); // the kept models may take the memory
     MR_TRY(refuseIfHostLacks(folder, *device, bytes));
     MR_ASSIGN(auto model, InferenceModel::load(folder, options, *device));
-    return Loaded{place, writtenAt(place), options.seqLen, std::move(device), std::move(model)};
+    return Loaded{folder, writtenAt(folder), options.seqLen, std::move(device), std::move(model)};
 }
 
+// The one that has its weights, whatever adapter is on it; a new adapter may need a new one.
 Result<InferenceModel*> TryModels::find(const ModelPlace& place, std::int64_t tokens)
 {
-    const fs::file_time_type written = writtenAt(place);
-    const auto isUsable = [&](const Loaded& kept) {
+    const fs::file_time_type written = writtenAt(place.model);
+    for (auto kept = m_loaded.begin(); kept != m_loaded.end(); ++kept) {
         const bool hasRoom =
-            kept.room >= tokens || kept.room == kept.model->config().longestSequence();
-        return kept.place == place && kept.written == written && hasRoom;
-    };
-    const auto found = std::find_if(m_loaded.begin(), m_loaded.end(), isUsable);
-    if (found != m_loaded.end()) {
-        m_loaded.splice(m_loaded.begin(), m_loaded, found);
+            kept->room >= tokens || kept->room == kept->model->config().longestSequence();
+        if (kept->folder != place.model || kept->written != written || !hasRoom)
+            continue;
+        MR_ASSIGN(const bool fits, kept->model->useAdapter(place.adapter));
+        if (!fits)
+            continue;
+        m_loaded.splice(m_loaded.begin(), m_loaded, kept);
         return m_loaded.front().model.get();
     }
-    m_loaded.remove_if([&](const Loaded& kept) { return kept.place == place; });
+    m_loaded.remove_if([&](const Loaded& kept) { return kept.folder == place.model; });
     while (m_loaded.size() >= kMostLoaded)
         m_loaded.pop_back();
     MR_ASSIGN(auto loaded, load(place, std::max(kUsualRoom, roomFor(tokens, tokens + kUsualRoom))));

@@ -1,5 +1,5 @@
 // TryModels: answers prompts with model folders, and keeps the last two of them loaded, because a
-// base model and its fine-tuned model get the same prompt in turn.
+// base model and its fine-tuned model get the same prompt in turn. Adapters of a model share one.
 //
 // Threads    Any; answer() blocks for as long as loading and answering take, one after the other.
 //            release() waits for the answer that is being given.
@@ -33,7 +33,7 @@ public:
 
 private:
     struct Loaded {
-        ModelPlace place;
+        std::string folder;
         std::filesystem::file_time_type written; // its weights may be replaced
         std::int64_t room = 0;
         std::unique_ptr<Device> device; // outlives the model: declared first

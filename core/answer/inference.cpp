@@ -50,18 +50,33 @@ Status InferenceModel::addAdapter(const std::string& adapter)
         return Status::error(table.status().kind(),
             adapter + ": does not fit this model: " + table.status().message());
     m_table = std::move(table).value();
-    m_baseHash = config.baseHash;
     return {};
 }
 
-Status InferenceModel::refuseOtherBase(
-    const std::string& folder, const std::string& adapter, const std::string& hash) const
+// Checks that it is of this model.
+Status InferenceModel::loadAdapter(const std::string& adapter, const PeftConfig& config)
 {
-    if (m_baseHash.empty() || m_baseHash == hash)
-        return {};
-    return Status::error(ErrorKind::InvalidArgument,
-        adapter + ": was trained beside a model with other weights than those of " + folder +
-            "; name that model");
+    if (!config.baseHash.empty() && config.baseHash != m_modelHash)
+        return Status::error(ErrorKind::InvalidArgument,
+            adapter + ": was trained beside a model with other weights than those of " + m_folder +
+                "; name that model");
+    MR_ASSIGN(const auto weights, openPeftWeights(adapter, m_table));
+    MR_TRY(installMaster(*m_executor, *m_memory, *weights));
+    m_memory->addsAdapter = true;
+    return {};
+}
+
+Result<bool> InferenceModel::useAdapter(const std::string& adapter)
+{
+    if (adapter.empty()) {
+        m_memory->addsAdapter = false;
+        return true;
+    }
+    MR_ASSIGN(const PeftConfig config, readPeftConfig(adapter));
+    if (!isAdapter(m_table) || m_table.frozen->settings != config.settings)
+        return false;
+    MR_TRY(loadAdapter(adapter, config));
+    return true;
 }
 
 Result<std::size_t> InferenceModel::deviceBytes(
@@ -83,19 +98,18 @@ Result<std::unique_ptr<InferenceModel>> InferenceModel::load(
 Status InferenceModel::loadWeightsOnto(
     const std::string& folder, const std::string& adapter, Device& device)
 {
+    m_folder = folder;
     MR_ASSIGN(auto weights, openWeights(folder, m_config, wholeModel(m_table)));
-    std::unique_ptr<MasterReader> added;
-    if (!adapter.empty()) {
-        MR_ASSIGN(added, openPeftWeights(adapter, m_table));
-    }
     MR_ASSIGN(m_tiers, TierStore::create(device, m_plan));
     MR_ASSIGN(
         m_memory, RunMemory::create(*m_tiers, m_config, m_table, m_micro, 1, 2, Recompute::Block));
     MR_ASSIGN(m_executor, StepExecutor::create(device, *m_memory, m_config, m_table, nullptr));
     MR_TRY(m_executor->prepareMemory());
-    MR_TRY(installMaster(*m_executor, *m_memory, added ? *added : *weights));
-    MR_ASSIGN(const std::string hash, installFrozen(*m_executor, m_table, *weights));
-    return refuseOtherBase(folder, adapter, hash);
+    if (adapter.empty())
+        return installMaster(*m_executor, *m_memory, *weights);
+    MR_ASSIGN(const PeftConfig config, readPeftConfig(adapter));
+    MR_ASSIGN(m_modelHash, installFrozen(*m_executor, m_table, *weights));
+    return loadAdapter(adapter, config);
 }
 
 Result<EvalResult> InferenceModel::evaluate(const TokenSet& set)

@@ -13,6 +13,7 @@
 #include "core/answer/decode_loop.h"
 #include "core/answer/evaluator.h"
 #include "core/answer/prompt_reader.h"
+#include "core/model/peft_folder.h"
 #include "core/step/run_memory.h"
 #include "core/step/step_executor.h"
 #include "core/tokenizer/tokenizer.h"
@@ -50,6 +51,10 @@ public:
     const Tokenizer& tokenizer() const noexcept { return *m_tokenizer; }
     std::int64_t seqLen() const noexcept { return m_micro.seqLen; }
 
+    // Puts another adapter on the model, or none (an empty path), without reading the model again.
+    // False: this one has no room for it, which is made for one of the same settings.
+    Result<bool> useAdapter(const std::string& adapter);
+
     // Sequences of at most seqLen() + 1 tokens.
     Result<EvalResult> evaluate(const TokenSet& set);
 
@@ -64,14 +69,14 @@ private:
     static Result<std::unique_ptr<InferenceModel>> describe(
         const std::string& folder, const InferenceOptions& options);
     Status addAdapter(const std::string& adapter);
-    Status refuseOtherBase(
-        const std::string& folder, const std::string& adapter, const std::string& hash) const;
+    Status loadAdapter(const std::string& adapter, const PeftConfig& config);
     Status loadWeightsOnto(const std::string& folder, const std::string& adapter, Device& device);
     TurnFor turnFor();
 
     ModelConfig m_config;
     ParamTable m_table;
-    std::string m_baseHash; // that the adapter names; empty: none, or it does not say
+    std::string m_folder;    // of the model
+    std::string m_modelHash; // of its weights, where there is an adapter
     MicroShape m_micro;
     ModelShape m_shape;
     StepSpec m_step;

@@ -62,7 +62,7 @@ Status Decoder::runBlock(std::int64_t block, std::int64_t first, std::int64_t co
     BlockScratch scratch = m_memory.scratch;
     scratch.branch = scratch.branch.rows(0, count);
     const GroupId group{static_cast<std::int32_t>(block + 1)};
-    context.adapter = m_memory.group(group).adapterOrNull();
+    context.adapter = m_memory.adapterOf(group);
     return forwardBlock(context, m_memory.group(group).weightViews.front(),
         {m_memory.boundaries().of(0, block).rows(0, count), {}, {}},
         m_memory.boundaries().of(0, block + 1).rows(0, count), kept, scratch);

@@ -69,7 +69,7 @@ LayerContext PassTasks::contextOf(const Task& task, Stream& stream) const
     const BatchViews seen = batchOfBlock(m_config, task.group.value - 1, m_memory.batches[buffer]);
     return {&m_device.ops(), &stream, &m_config, seen,
         constantsOfBlock(m_config, task.group.value - 1, m_memory.constants), 0, &m_memory.apart,
-        m_trains, m_memory.group(task.group).adapterOrNull()};
+        m_trains, m_memory.adapterOf(task.group)};
 }
 
 // May the block leave its output in two parts, for the next layer's norm to add? Yes if the next

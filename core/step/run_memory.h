@@ -39,6 +39,11 @@ public:
     {
         return m_groups[static_cast<std::size_t>(id.value)];
     }
+    // Null where the block has none, or it is switched off.
+    const BlockAdapter* adapterOf(GroupId id) const
+    {
+        return addsAdapter ? group(id).adapterOrNull() : nullptr;
+    }
     std::int64_t groupCount() const noexcept { return static_cast<std::int64_t>(m_groups.size()); }
     // (rows, cols), c: as ops read it. Precondition: the group's weights stay on the device.
     TensorView weight(GroupId id, const WeightCut& slot) const;
@@ -75,8 +80,9 @@ public:
 
     BlockScratch scratch;
     HeadScratch head;
-    TensorView headProduct; // null data unless planned
-    AddedApart apart;       // lent by the run; nothing in most
+    TensorView headProduct;  // null data unless planned
+    AddedApart apart;        // lent by the run; nothing in most
+    bool addsAdapter = true; // false: blocks answer as if they had none
     ModelConstants constants;
     ScalarViews scalars;
     ScalarViews hostScalars;

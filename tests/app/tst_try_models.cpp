@@ -110,6 +110,44 @@ private Q_SLOTS:
         QVERIFY(after.text != before.text);
     }
 
+    void aModelAndItsAdaptersShareTheModel()
+    {
+        RunRig rig;
+        const auto device = smallDevice();
+        RunSpec spec = rig.spec("one");
+        spec.method = "lora";
+        spec.rank = 4;
+        spec.learningRate = 3e-2;
+        const Outcome one = rig.train(spec, *device);
+        spec.outDir = rig.folder.path("two");
+        spec.seed = 9;
+        const Outcome two = rig.train(spec, *device);
+        QVERIFY2(one.ended.ok() && two.ended.ok(), two.ended.message().c_str());
+        TryModels alone;
+        const auto text = [&](TryModels& models, const std::string& path) {
+            const auto answer = models.answer(path, somePrompt(), {});
+            return answer.ok() ? Result(answer).value().text : answer.status().message();
+        };
+        std::vector<std::string> places = {
+            rig.model.path(), one.dir.string(), two.dir.string(), rig.model.path()};
+        std::vector<std::string> wanted;
+        for (const std::string& place : places) {
+            wanted.push_back(text(alone, place));
+            alone.release();
+        }
+        QVERIFY(wanted[0] != wanted[1] && wanted[1] != wanted[2]);
+
+        TryModels shared;
+        QCOMPARE(text(shared, places[1]), wanted[1]);
+        // Only adapters are read from here on.
+        fs::rename(rig.model.path("model.safetensors"), rig.model.path("away.safetensors"));
+        const auto now = fs::last_write_time(rig.model.path("away.safetensors"));
+        for (const auto& entry : fs::directory_iterator(rig.model.path()))
+            fs::last_write_time(entry.path(), now);
+        for (const std::size_t i : {0U, 2U, 1U, 3U})
+            QCOMPARE(text(shared, places[i]), wanted[i]);
+    }
+
     void whatCannotBeAskedSaysWhy()
     {
         TryModels models;
