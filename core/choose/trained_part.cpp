@@ -216,6 +216,10 @@ Result<ParamTable> trainedTable(const RunSpec& spec, const ModelConfig& config)
         MR_ASSIGN(const auto settings, adapterSettings(spec, config.layers));
         return adapterTable(model, settings);
     }
+    if (config.isNf4)
+        return refuse(
+            "the weights of this model are quantised (NF4) and cannot be trained; train an "
+            "adapter beside them (--method lora), or take the unquantised model");
     if (spec.trainLayers.empty())
         return model;
     MR_ASSIGN(const auto groups, LayerNames(config.layers).read(spec.trainLayers));

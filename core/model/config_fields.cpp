@@ -40,9 +40,8 @@ struct Known {
 };
 
 // Known to change the model, so the sentence can say how.
-constexpr std::array<Known, 10> kRefused = {
+constexpr std::array<Known, 9> kRefused = {
     {{kCausal, "models that see what follows are not supported; take a causal language model"},
-        {"quantization_config", "quantised weights are not supported; use the unquantised model"},
         {"auto_map", "models that bring their own program code are not run"},
         {"text_config", "models with a nested text_config are not supported"},
         {"partial_rotary_factor", "this architecture turns all of each head; remove the field if "
@@ -74,10 +73,25 @@ bool isFullAttention(const json& types)
     });
 }
 
+// Four bits by bitsandbytes, of the kind whose files are read.
+bool isNf4(const json& value)
+{
+    return value.is_object() && value.value("quant_method", json()) == "bitsandbytes" &&
+           value.value("load_in_4bit", json()) == true &&
+           value.value("bnb_4bit_quant_type", json()) == "nf4";
+}
+
 } // namespace
 
 Status checkOtherField(const std::string& key, const json& value, const std::string& source)
 {
+    if (key == "quantization_config" && !isOff(value) && !isNf4(value))
+        return Status::error(ErrorKind::InvalidArgument,
+            source + ": field \"quantization_config\" is " + shown(value) +
+                ": of quantised weights those of bitsandbytes in NF4 are read; use the unquantised "
+                "model");
+    if (key == "quantization_config")
+        return {};
     const bool isDefault = key == kCausal ? value.is_null() || value == true : isOff(value);
     if (isDefault || std::binary_search(kHarmless.begin(), kHarmless.end(), key))
         return {};

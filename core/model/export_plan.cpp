@@ -178,6 +178,13 @@ std::string withDtype(std::string_view text, ExportType type)
     return out + std::string(text.substr(copied));
 }
 
+std::string withoutQuantisation(std::string_view text)
+{
+    auto object = nlohmann::ordered_json::parse(text, nullptr, false);
+    object.erase("quantization_config");
+    return object.dump(2) + "\n";
+}
+
 bool isCarried(const std::string& fileName)
 {
     constexpr std::array<std::string_view, 5> kNames = {"special_tokens_map.json",

@@ -36,6 +36,9 @@ Status writeTensors(const std::filesystem::path& file, const ParamTable& table,
 // it has none, "torch_dtype", which old and new loaders read, is put first.
 std::string withDtype(std::string_view text, ExportType type);
 
+// `text` without what it says of the weights' quantisation.
+std::string withoutQuantisation(std::string_view text);
+
 // Tokenizer and generation files, which a saved model carries along.
 bool isCarried(const std::string& fileName);
 

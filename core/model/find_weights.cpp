@@ -4,6 +4,7 @@
 #include "core/api/json_text.h"
 #include "core/base/file.h"
 #include "core/base/shown_text.h"
+#include "core/model/nf4_tensor.h"
 #include "core/model/safetensors.h"
 #include "core/model/safetensors_header.h"
 #include "core/model/weights.h"
@@ -216,11 +217,24 @@ struct Faults {
 
 void judge(const NamedTensor& tensor, const SafetensorEntry& entry, Faults& faults)
 {
-    if (entry.shape != tensor.shape)
+    const bool isQuantised = entry.dtype == "U8" || entry.dtype == "I8";
+    if (entry.shape != tensor.shape && !isQuantised)
         faults.misshapen.push_back(tensor.name + " is " + shapeText(entry.shape) +
                                    ", config.json asks for " + shapeText(tensor.shape));
-    if (entry.dtype != "F32" && entry.dtype != "F16" && entry.dtype != "BF16")
+    if (isQuantised)
+        faults.types.push_back(tensor.name + " is quantised, and not to NF4 by bitsandbytes");
+    else if (entry.dtype != "F32" && entry.dtype != "F16" && entry.dtype != "BF16")
         faults.types.push_back(tensor.name + " is " + entry.dtype);
+}
+
+// The tensors that belong to a matrix in NF4 are no surplus. False: it is not in NF4.
+bool takeNf4Parts(const std::string& name, Found& found)
+{
+    if (!found.fileOf.contains(name + std::string(kNf4State)))
+        return false;
+    for (const std::string_view part : kNf4Parts)
+        found.fileOf.erase(name + std::string(part));
+    return true;
 }
 
 Result<WeightFiles> matchTensors(
@@ -236,9 +250,11 @@ Result<WeightFiles> matchTensors(
             continue;
         }
         const SafetensorEntry& entry = found.readers[at->second].entries().at(tensor.name);
-        judge(tensor, entry, faults);
-        dtypes.insert(entry.dtype);
-        out.of.push_back({at->second, tensor.name});
+        const bool isNf4 = takeNf4Parts(tensor.name, found);
+        if (!isNf4)
+            judge(tensor, entry, faults);
+        dtypes.insert(isNf4 ? "NF4" : entry.dtype);
+        out.of.push_back({at->second, tensor.name, isNf4});
         found.fileOf.erase(at);
     }
     for (const auto& [name, file] : found.fileOf)

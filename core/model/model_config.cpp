@@ -193,6 +193,8 @@ Result<ModelConfig> parseModelConfig(std::string_view text, const std::string& s
     MR_TRY(fields.status());
     for (const std::string& name : fields.unknown())
         MR_TRY(checkOtherField(name, value.value()[name], source));
+    config.isNf4 = value.value().contains("quantization_config") &&
+                   !value.value()["quantization_config"].is_null();
     config.text = text;
     return config;
 }

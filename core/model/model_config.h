@@ -61,7 +61,8 @@ struct ModelConfig {
     std::int64_t bosToken = -1;               // -1: none
     std::int64_t padToken = -1; // its row of the embedding is not trained by lookups; -1: none
     std::vector<std::int64_t> eosTokens;
-    std::string text; // config.json as read
+    bool isNf4 = false; // matrices of the blocks are quantised by bitsandbytes (nf4_tensor.h)
+    std::string text;   // config.json as read
 
     std::int64_t qkvColumns() const noexcept { return (heads + 2 * kvHeads) * headDim; }
     std::int64_t attentionColumns() const noexcept { return heads * headDim; }

@@ -132,7 +132,8 @@ Status saveModel(const fs::path& folder, const ModelConfig& config, const ParamT
                               "another folder");
     MR_TRY(writeShards(folder, table, master, type, kShardBytes));
     MR_TRY(carryFiles(carryFrom, folder));
-    return replaceFile(folder / "config.json", withDtype(config.text, type));
+    const std::string text = config.isNf4 ? withoutQuantisation(config.text) : config.text;
+    return replaceFile(folder / "config.json", withDtype(text, type));
 }
 
 } // namespace mr

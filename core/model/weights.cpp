@@ -3,6 +3,7 @@
 #include "core/base/philox.h"
 #include "core/base/shown_text.h"
 #include "core/device/adamw.h"
+#include "core/model/nf4_tensor.h"
 #include "core/model/safetensors.h"
 
 #include <fmt/format.h>
@@ -16,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <numbers>
+#include <optional>
 #include <utility>
 
 namespace mr {
@@ -103,12 +105,15 @@ private:
     {
         const std::string& name = m_of[index].name;
         const SafetensorsReader& reader = m_readers[m_of[index].file];
+        if (m_of[index].isNf4)
+            MR_TRY(openNf4(index));
         m_values.resize(std::min(out.high.size(), kMasterPieceElements));
         for (std::size_t at = 0; at < out.high.size(); at += m_values.size()) {
             const auto part =
                 std::span(m_values).first(std::min(m_values.size(), out.high.size() - at));
             const std::int64_t place = first + static_cast<std::int64_t>(at);
-            MR_TRY(reader.readFloats(name, place, part));
+            MR_TRY(m_of[index].isNf4 ? m_nf4->read(place, part)
+                                     : reader.readFloats(name, place, part));
             bool usable = true;
             for (std::size_t i = 0; i < part.size(); ++i) {
                 usable = usable && isUsable(part[i]);
@@ -122,9 +127,29 @@ private:
         return {};
     }
 
+    // One is kept: pieces of a matrix follow each other.
+    Status openNf4(std::size_t index)
+    {
+        if (m_nf4 && m_nf4Index == index)
+            return {};
+        MR_ASSIGN(m_nf4, Nf4Tensor::open(m_of[index].name, m_table.tensors[index].shape,
+                             [this](const std::string& name) { return holderOf(name); }));
+        m_nf4Index = index;
+        return {};
+    }
+
+    const SafetensorsReader* holderOf(const std::string& name) const
+    {
+        const auto at = std::ranges::find_if(m_readers,
+            [&](const SafetensorsReader& reader) { return reader.entries().contains(name); });
+        return at == m_readers.end() ? nullptr : &*at;
+    }
+
     std::vector<WeightFiles::Location> m_of;
     std::vector<SafetensorsReader> m_readers;
     std::vector<float> m_values;
+    std::optional<Nf4Tensor> m_nf4;
+    std::size_t m_nf4Index = 0;
 };
 
 class MadeWeights final : public TensorReader

@@ -28,6 +28,7 @@ struct WeightFiles {
     struct Location {
         std::size_t file = 0; // into `files`
         std::string name;
+        bool isNf4 = false; // nf4_tensor.h
     };
     std::vector<std::filesystem::path> files;
     std::vector<Location> of;        // by index of ParamTable::tensors
@@ -39,7 +40,7 @@ Result<WeightFiles> findWeights(
     const std::filesystem::path& folder, const ModelConfig& config, const ParamTable& table);
 
 // The master that a folder holds: findWeights, and then each tensor as it is asked for. BF16 and
-// F16 sources are exact. The table outlives it.
+// F16 sources are exact; NF4 is read as the numbers it stands for. The table outlives it.
 Result<std::unique_ptr<MasterReader>> openWeights(
     const std::filesystem::path& folder, const ModelConfig& config, const ParamTable& table);
 

@@ -108,6 +108,7 @@ private Q_SLOTS:
     void layersGoOnWithoutTheModelTheyBeganWith();
     void defaultsAreThoseOfAdapters();
     void theRateOfBIsItsOwn();
+    void aQuantisedModelTrainsAnAdapterAndNothingElse();
     void badSettingsAreRefused_data();
     void badSettingsAreRefused();
 
@@ -386,6 +387,33 @@ void TestAdapterRuns::theRateOfBIsItsOwn()
         else
             QCOMPARE(values, alike.at(name)); // its gradient is zero as long as B is
     }
+}
+
+void TestAdapterRuns::aQuantisedModelTrainsAnAdapterAndNothingElse()
+{
+    const fs::path nf4 = fs::path(sharedData()) / "adapters" / "tiny_nf4";
+    if (!fs::exists(nf4))
+        QSKIP("the shared test data is not there");
+    const Folder model; // the shared one has no tokenizer
+    fs::copy(nf4, model.path(), fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+    fs::copy_file(fs::path(sharedData()) / "models/stories260K/tokenizer.model",
+        model.path("tokenizer.model"), fs::copy_options::skip_existing);
+    RunSpec spec = adapterSpec(m_rig, "beside nf4");
+    spec.modelDir = model.path();
+    spec.evalData = spec.data;
+    spec.evalEvery = 12;
+    const Outcome run = m_rig.train(spec, *m_device);
+    QVERIFY2(run.ended.ok(), run.opened.message().c_str());
+    QVERIFY2(run.opened.ok(), run.opened.message().c_str());
+    const double saved = lossOf(m_rig, model.path(), (run.dir / "adapter").string());
+    QVERIFY(std::abs(saved - run.progress.evalLoss) < 1e-6);
+
+    spec = m_rig.spec("all of nf4");
+    spec.modelDir = model.path();
+    const Outcome full = m_rig.train(spec, *m_device);
+    QCOMPARE(full.opened.kind(), ErrorKind::InvalidArgument);
+    QVERIFY2(contains(full.opened.message(), "are quantised (NF4) and cannot be trained"),
+        full.opened.message().c_str());
 }
 
 void TestAdapterRuns::badSettingsAreRefused_data()
