@@ -12,6 +12,7 @@ tests/bench/soak.sh --ptx [--help]                 the PTX machine instead: all 
 
 Trains the bundled sample under each policy, kills it N times (default 100), and prints a table.
 P is a policy and its options, as ssd-vertical:late=0.5:tile=64KiB; the default is all policies.
+lora/P trains an adapter under it, layers/P some layers.
 F is a folder on the disk to be tested (default: the temporary folder); state on disk goes there.
 A run has --steps (default 60), a checkpoint every --every of them (default 2) and an evaluation
 every fourth, and keeps two checkpoints and the best; where it ends before the last kill, another
@@ -29,6 +30,7 @@ policies+=,zenflow:interval=3:state=compact,zenflow:interval=3:disk-share=0.5:ti
 policies+=,streamed:device-share=0.5:state=compact
 policies+=,ssd-vertical:late=0.25:tile=256KiB,ssd-vertical:disk-share=0.5:state=compact:tile=64KiB
 policies+=,ssd-vertical:weights-on-disk=1:gradients-on-disk=1:tile=64KiB
+policies+=,lora/resident,lora/streamed:buffers=1,layers/streamed,layers/ssd-vertical:late=0.25:tile=64KiB
 if [ "${1:-}" = --fuzz ]; then
     shift
     exec "$root/tests/bench/fuzz.sh" "$@"
@@ -68,12 +70,16 @@ RANDOM=$((seed % 32768))
 
 # command POLICY[:KEY=VALUE...]: sets `arguments`, all but where the run goes.
 command_of() {
-    local parts
-    IFS=: read -ra parts <<<"$1"
+    local parts trained=()
+    case $1 in
+    lora/*) trained=(--method lora --rank 4) ;;
+    layers/*) trained=(--train-layers 1-2) ;;
+    esac
+    IFS=: read -ra parts <<<"${1#*/}"
     arguments=(--model "$root/resources/sample/model" --data "$root/resources/sample/train.jsonl"
         --seq-len 48 --micro-batch 2 --accumulate 2 --lr 1e-3 --precision bf16 --device cpu
         --threads 1 --steps "$steps" --eval-every 4 --hold-out 0.01 --checkpoint-every "$every"
-        --policy "${parts[0]}")
+        --policy "${parts[0]}" ${trained[@]+"${trained[@]}"})
     local option
     for option in "${parts[@]:1}"; do
         arguments+=(--policy-option "$option")
@@ -106,8 +112,9 @@ check_run() {
     curve "$(run_id "$folder/whole.log")" >"$folder/whole.curve"
     [ "$(wc -l <"$folder/whole.curve")" -eq "$steps" ] || problem "a history without all steps"
     diff "$folder/whole.curve" "$folder/run.curve" >"$folder/errors" || problem "another history"
-    cmp -s "$folder/whole/model/model.safetensors" "$run/model/model.safetensors" ||
-        problem "another model"
+    local trained=model/model.safetensors
+    [ ! -d "$folder/whole/adapter" ] || trained=adapter/adapter_model.safetensors
+    cmp -s "$folder/whole/$trained" "$run/$trained" || problem "another model"
     [ -z "$(ls -A "$disk")" ] || problem "left in the scratch folder: $(echo "$disk"/*)"
     ! compgen -G "$run/checkpoints/.step-*" >/dev/null || problem "half a checkpoint was left"
     diff <(ls "$folder/whole/checkpoints") <(ls "$run/checkpoints") >"$folder/errors" ||
