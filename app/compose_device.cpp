@@ -152,6 +152,18 @@ Result<std::vector<PlanReport>> planAllForMachine(const RunSpec& spec)
     return reports;
 }
 
+Result<std::vector<PlanReport>> planMethodsForMachine(const RunSpec& spec)
+{
+    MR_ASSIGN(auto complete, completeForMachine(spec));
+    // Seconds of the other methods follow from those of the whole model.
+    const Status measured = measureIfMissing(specsOfMethods(complete).front());
+    auto reports = planAllMethods(complete);
+    if (reports.ok())
+        for (PlanReport& report : reports.value())
+            noteMissingRates(measured, report);
+    return reports;
+}
+
 Status measureForMachine(const RunSpec& spec)
 {
     MR_ASSIGN(auto complete, completeForMachine(spec));
