@@ -64,7 +64,7 @@ constexpr std::array kBytesKinds = {
     Kind{"window scalars", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Norm of a window"), 5},
 };
 
-const Kind* find(const std::string& name)
+const Kind* findKind(const std::string& name)
 {
     const auto hit = std::find_if(kBytesKinds.begin(), kBytesKinds.end(),
         [&name](const Kind& kind) { return kind.name == name; });
@@ -75,13 +75,13 @@ const Kind* find(const std::string& name)
 
 QString PlanWords::kind(const std::string& name)
 {
-    const Kind* known = find(name);
+    const Kind* known = findKind(name);
     return known ? tr(known->text) : QString::fromStdString(name);
 }
 
 QColor PlanWords::kindColor(const std::string& name, const ThemeColors& colors)
 {
-    const Kind* known = find(name);
+    const Kind* known = findKind(name);
     return colors.series[known ? known->color : 5];
 }
 
