@@ -1462,6 +1462,10 @@
             <source>clipped by groups</source>
             <translation>グループごとにクリップ</translation>
         </message>
+        <message>
+            <source>Frozen weights</source>
+            <translation>固定した重み</translation>
+        </message>
     </context>
     <context>
         <name>mr::ui::PausePanel</name>
@@ -4782,6 +4786,22 @@ Masked: read, not part of the loss</source>
         <message>
             <source>Stop the answers</source>
             <translation>回答を止める</translation>
+        </message>
+        <message>
+            <source>The run computes with them and does not change them, so they have no gradients and no optimizer state.</source>
+            <translation>計算には使いますが変更しないため、勾配もオプティマイザー状態もありません。</translation>
+        </message>
+        <message>
+            <source>It needs little more memory than the model itself. The model changes less than by training everything.</source>
+            <translation>必要なメモリはモデル自体より少し多いだけです。すべてを学習するときほど大きくは変わりません。</translation>
+        </message>
+        <message>
+            <source>Twice the rank is twice the parameters of the adapter. Ranks from 8 to 64 are usual.</source>
+            <translation>ランクを 2 倍にするとアダプターのパラメーターも 2 倍になります。通常は 8 から 64 です。</translation>
+        </message>
+        <message>
+            <source>A larger alpha makes the adapter count more, much like a larger learning rate.</source>
+            <translation>大きいほどアダプターの影響が強くなります。学習率を上げるのに似ています。</translation>
         </message>
     </context>
     <context>

@@ -268,7 +268,10 @@ std::optional<NewRunPage::Problem> NewRunPage::firstProblem() const
     if (!m_planCurrent && m_question.busy())
         return problem(tr("The plan is still being made; try again in a moment."), nullptr);
     if (!m_plan->plan())
-        return problem(m_plan->headline(), nullptr);
+        return problem(m_delay.isActive()
+                           ? tr("The plan is still being made; try again in a moment.")
+                           : m_plan->headline(),
+            nullptr);
     for (const std::optional<PlanView>& view : {m_plan->plan(), m_plan->compared()}) {
         if (view && !view->report.fits)
             return problem(tr("The run does not fit: see the plan."), nullptr);

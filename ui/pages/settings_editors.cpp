@@ -417,8 +417,10 @@ void onEdited(QWidget* widget, QObject* context, const std::function<void()>& ca
         QObject::connect(choice, &QComboBox::currentIndexChanged, context, call);
     else if (auto* check = qobject_cast<QCheckBox*>(widget))
         QObject::connect(check, &QCheckBox::toggled, context, call);
-    else if (auto* line = qobject_cast<QLineEdit*>(widget))
-        QObject::connect(line, &QLineEdit::editingFinished, context, call);
+    else if (auto* line = qobject_cast<QLineEdit*>(widget); line && line->validator())
+        QObject::connect(line, &QLineEdit::editingFinished, context, call); // "2e-" is no number
+    else if (line)
+        QObject::connect(line, &QLineEdit::textChanged, context, call);
 }
 
 } // namespace mr::ui

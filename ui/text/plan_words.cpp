@@ -19,6 +19,7 @@ struct Kind {
 
 constexpr std::array kBytesKinds = {
     Kind{"weights", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Weights"), 0},
+    Kind{"frozen weights", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Frozen weights"), 0},
     Kind{"high plane", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Master weights, high half"), 7},
     Kind{"low plane", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Master weights, low half"), 3},
     Kind{"first moments", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Adam first moments"), 1},

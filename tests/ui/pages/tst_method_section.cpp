@@ -215,8 +215,11 @@ private slots:
         QCOMPARE(started.count(), 0);
         const QString sentence = "Name the layers to train, or choose to train everything.";
         QCOMPARE(page.startMessage()->text(), sentence);
-        QVERIFY(!page.planPanel()->plan()); // that would be one of everything
-        type(page.method()->layers(), "20-21,head");
+        QVERIFY(!page.planPanel()->plan());             // that would be one of everything
+        page.method()->layers()->setText("20-21,head"); // the line is not left
+        page.start();
+        QCOMPARE(page.startMessage()->text(),
+            QString("The plan is still being made; try again in a moment."));
         QTRY_VERIFY(page.settled());
         QCOMPARE(page.spec().trainLayers, std::string("20-21,head"));
         QVERIFY(needOf(page, Method::Layers).startsWith("Fits: "));

@@ -466,8 +466,9 @@ PlanReport fakeAdapterPlan(std::int64_t rank)
     plan.policy = "resident";
     plan.reason.clear();
     plan.trainedParameters = rank * 788'480;
-    plan.tiers = {
-        {"device", 6 * kGiB, 3010 * kMiB, {{"weights", 2098 * kMiB}, {"activations", 912 * kMiB}}},
+    plan.tiers = {{"device", 6 * kGiB, 3010 * kMiB,
+                      {{"frozen weights", 2098 * kMiB}, {"first moments", 112 * kMiB},
+                          {"activations", 800 * kMiB}}},
         {"host", 12 * kGiB, 12 * kMiB, {{"batches", 12 * kMiB}}}};
     plan.checkpointBytes = static_cast<std::uint64_t>(rank) * 12 * kMiB;
     plan.h2dBytesPerStep = plan.d2hBytesPerStep = 0;
