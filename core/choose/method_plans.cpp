@@ -1,4 +1,4 @@
-// What training the whole model, some of its layers or an adapter would need, beside each other.
+// Plans for training the whole model, some of its layers or an adapter, beside each other.
 
 #include "core/choose/trained_part.h"
 

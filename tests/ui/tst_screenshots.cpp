@@ -526,7 +526,7 @@ private:
         }
     }
 
-    // What is trained, each chosen: the whole model does not fit.
+    // Each choice of what is trained; the whole model does not fit.
     static void saveMethods(MainWindow& window)
     {
         NewRunPage& page = *window.newRun();

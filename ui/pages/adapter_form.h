@@ -5,7 +5,7 @@
 
 #pragma once
 
-#include "pages/settings_editors.h"
+#include "pages/labelled_setting.h"
 
 #include <QWidget>
 

@@ -4,7 +4,7 @@
 
 #pragma once
 
-#include "pages/settings_editors.h"
+#include "pages/labelled_setting.h"
 #include "text/method_words.h"
 #include "widgets/card.h"
 
@@ -41,7 +41,7 @@ public:
     RunSpec withAdapter(RunSpec spec) const;
 
     Method method() const;
-    // Whose layers are named as an example; none: no model is chosen.
+    // The layers of this model are named as an example; none: no model is chosen.
     void setModel(const std::optional<ModelInfo>& model);
     // The first plan of each method counts. Empty: nothing is known.
     void setPlans(const std::vector<PlanReport>& plans);

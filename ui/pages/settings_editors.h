@@ -10,13 +10,9 @@
 
 #include <millrace/spec_fields.h>
 
-#include <functional>
 #include <memory>
 
 class QDoubleSpinBox;
-class QGridLayout;
-class QLabel;
-class QObject;
 class QSpinBox;
 class QWidget;
 
@@ -38,22 +34,6 @@ public:
     // Some defaults of a run with an adapter are others.
     virtual void setAdapter(bool /*on*/) {}
 };
-
-// A setting on a form: its words and its editor.
-struct LabelledSetting {
-    const SettingLook* look;
-    QLabel* label;
-    std::unique_ptr<SettingEditor> editor;
-
-    static LabelledSetting make(
-        const SettingLook& look, std::unique_ptr<SettingEditor> editor, QWidget* parent);
-    void retranslate() const;
-};
-
-// Two fields a row, each a label above its editor.
-void placeInPairs(QGridLayout* grid, QWidget* label, QWidget* editor);
-// Calls `call` when the user has changed the value of an editor's widget.
-void onEdited(QWidget* widget, QObject* context, const std::function<void()>& call);
 
 // Boxes that change their value when typing is done, not with each key.
 QSpinBox* makeInteger(QWidget* parent, const SpecRange& range);
