@@ -266,7 +266,7 @@ void TestCli::wrongUseEndsWithTwoAndNamesTheOption_data()
     QTest::addColumn<QString>("said");
     QTest::newRow("unknown option") << words("--learning-rat 1") << "--learning-rat";
     QTest::newRow("not a number") << words("--steps many") << "--steps";
-    QTest::newRow("negative rate") << words("--steps 1 --weight-decay -1") << "weight-decay is -1";
+    QTest::newRow("negative rate") << words("--steps 1 --weight-decay -2") << "weight-decay is -2";
     QTest::newRow("no such schedule") << words("--steps 1 --schedule zigzag") << "zigzag";
     QTest::newRow("no such policy") << words("--steps 1 --policy fastest") << "fastest";
     QTest::newRow("option without value")
@@ -307,7 +307,7 @@ void TestCli::whatIsNotBuiltIsRefusedByName_data()
 {
     QTest::addColumn<QStringList>("more");
     QTest::addColumn<QString>("said");
-    QTest::newRow("lora") << words("--method lora") << "lora";
+    QTest::newRow("qlora") << words("--method qlora") << "qlora";
     QTest::newRow("compact state") << words("--policy-option state=compact") << "state";
     QTest::newRow("late where nothing is late")
         << words("--policy resident --policy-option late=0.25") << "late";
