@@ -27,10 +27,11 @@ namespace mr::app {
 // it.
 Result<RunSpec> completeForMachine(const RunSpec& spec);
 
-// resolveSpec(), planRun() and planAllPolicies() of the completed spec.
+// resolveSpec(), planRun(), planAllPolicies() and planAllMethods() of the completed spec.
 Result<RunSpec> resolveForMachine(const RunSpec& spec, std::int64_t trainRows);
 Result<PlanReport> planForMachine(const RunSpec& spec);
 Result<std::vector<PlanReport>> planAllForMachine(const RunSpec& spec);
+Result<std::vector<PlanReport>> planMethodsForMachine(const RunSpec& spec);
 
 // Measures again the rates for forecasts of this spec. Blocks for some steps of two blocks of the
 // model; nothing else should be at work meanwhile.

@@ -101,6 +101,21 @@ void noteMissingRates(const Status& measured, PlanReport& report)
         report.advice.push_back("There is no forecast of times: " + measured.message());
 }
 
+// A plan in bf16 that stands beside one in another precision, on a card that has no bf16.
+void refuseMissingPrecision(RunSpec spec, std::vector<PlanReport>& reports)
+{
+    spec.precision = PrecisionChoice::BF16;
+    const Status status = completeForMachine(spec).status();
+    if (status.ok())
+        return;
+    for (PlanReport& report : reports) {
+        if (report.precision != name(PrecisionChoice::BF16))
+            continue;
+        report.fits = false;
+        report.limit = status.message();
+    }
+}
+
 } // namespace
 
 Result<RunSpec> completeForMachine(const RunSpec& spec)
@@ -149,6 +164,18 @@ Result<std::vector<PlanReport>> planAllForMachine(const RunSpec& spec)
     if (reports.ok())
         for (PlanReport& report : reports.value())
             noteMissingRates(measured, report);
+    return reports;
+}
+
+Result<std::vector<PlanReport>> planMethodsForMachine(const RunSpec& spec)
+{
+    MR_ASSIGN(auto complete, completeForMachine(spec));
+    // Seconds of the other methods follow from those of the whole model.
+    const Status measured = measureIfMissing(specsOfMethods(complete).front());
+    MR_ASSIGN(auto reports, planAllMethods(complete));
+    for (PlanReport& report : reports)
+        noteMissingRates(measured, report);
+    refuseMissingPrecision(spec, reports);
     return reports;
 }
 

@@ -1462,6 +1462,10 @@
             <source>clipped by groups</source>
             <translation>グループごとにクリップ</translation>
         </message>
+        <message>
+            <source>Frozen weights</source>
+            <translation>固定した重み</translation>
+        </message>
     </context>
     <context>
         <name>mr::ui::PausePanel</name>
@@ -1847,6 +1851,10 @@
         <message>
             <source>Kept until</source>
             <translation>保管期限</translation>
+        </message>
+        <message>
+            <source>Method</source>
+            <translation>学習方法</translation>
         </message>
     </context>
     <context>
@@ -2379,6 +2387,102 @@
         <message>
             <source>Keep the best by evaluation loss</source>
             <translation>評価損失が最良のものを残す</translation>
+        </message>
+        <message>
+            <source>Automatic (2e-4)</source>
+            <translation>自動 (2e-4)</translation>
+        </message>
+        <message>
+            <source>Automatic (0.01)</source>
+            <translation>自動 (0.01)</translation>
+        </message>
+        <message>
+            <source>Automatic (0)</source>
+            <translation>自動 (0)</translation>
+        </message>
+        <message>
+            <source>Rank</source>
+            <translation>ランク</translation>
+        </message>
+        <message>
+            <source>Width of the adapter&apos;s matrices: a larger one learns more, and takes more memory.</source>
+            <translation>アダプターの行列の幅です。大きいほど多くを学べますが、メモリも増えます。</translation>
+        </message>
+        <message>
+            <source>Alpha</source>
+            <translation>アルファ</translation>
+        </message>
+        <message>
+            <source>What the adapter adds is scaled by alpha / rank.</source>
+            <translation>アダプターの出力は「アルファ / ランク」倍されます。</translation>
+        </message>
+        <message>
+            <source>Automatic (the rank)</source>
+            <translation>自動 (ランクと同じ)</translation>
+        </message>
+        <message>
+            <source>Modules</source>
+            <translation>モジュール</translation>
+        </message>
+        <message>
+            <source>Linear modules that get an adapter, for example q_proj,v_proj, or an expression for whole names between slashes.</source>
+            <translation>アダプターを付ける線形モジュールです。例: q_proj,v_proj。スラッシュで囲むと、名前全体に対する正規表現になります。</translation>
+        </message>
+        <message>
+            <source>All of the blocks</source>
+            <translation>ブロックのすべて</translation>
+        </message>
+        <message>
+            <source>Modules left out</source>
+            <translation>除くモジュール</translation>
+        </message>
+        <message>
+            <source>Modules that get no adapter, for example down_proj.</source>
+            <translation>アダプターを付けないモジュールです。例: down_proj。</translation>
+        </message>
+        <message>
+            <source>None</source>
+            <translation>なし</translation>
+        </message>
+        <message>
+            <source>Blocks</source>
+            <translation>ブロック</translation>
+        </message>
+        <message>
+            <source>Blocks that get an adapter, for example 0-15,20.</source>
+            <translation>アダプターを付けるブロックです。例: 0-15,20。</translation>
+        </message>
+        <message>
+            <source>All</source>
+            <translation>すべて</translation>
+        </message>
+        <message>
+            <source>Scaling</source>
+            <translation>倍率</translation>
+        </message>
+        <message>
+            <source>Scales by alpha / √rank instead, so that a large rank learns as fast as a small one.</source>
+            <translation>代わりに「アルファ / √ランク」倍します。ランクが大きくても小さいときと同じ速さで学習します。</translation>
+        </message>
+        <message>
+            <source>By the root of the rank (rsLoRA)</source>
+            <translation>ランクの平方根で割る (rsLoRA)</translation>
+        </message>
+        <message>
+            <source>Rate of B</source>
+            <translation>B の学習率</translation>
+        </message>
+        <message>
+            <source>Learning rate of the adapter's second matrices, as a multiple of that of the first (LoRA+). 16 is common.</source>
+            <translation>アダプターの2番目の行列の学習率を、1番目の行列の学習率の何倍にするか (LoRA+)。16 がよく使われます。</translation>
+        </message>
+        <message>
+            <source>Layers</source>
+            <translation>層</translation>
+        </message>
+        <message>
+            <source>Numbers of blocks, embedding and head, with commas between them.</source>
+            <translation>ブロックの番号、embedding、head をコンマで区切って並べます。</translation>
         </message>
     </context>
     <context>
@@ -3584,6 +3688,10 @@ Masked: read, not part of the loss</source>
             <translation>重みの取得</translation>
         </message>
         <message>
+            <source>Fetch frozen weights</source>
+            <translation>固定された重みの取得</translation>
+        </message>
+        <message>
             <source>Fetch optimizer state</source>
             <translation>オプティマイザー状態の取得</translation>
         </message>
@@ -3872,6 +3980,14 @@ Masked: read, not part of the loss</source>
         <message>
             <source>Second to first</source>
             <translation>1 つ目との比</translation>
+        </message>
+        <message>
+            <source>Trains</source>
+            <translation>学習する部分</translation>
+        </message>
+        <message>
+            <source>everything</source>
+            <translation>すべて</translation>
         </message>
     </context>
     <context>
@@ -4683,6 +4799,22 @@ Masked: read, not part of the loss</source>
             <source>Stop the answers</source>
             <translation>回答を止める</translation>
         </message>
+        <message>
+            <source>The run computes with them and does not change them, so they have no gradients and no optimizer state.</source>
+            <translation>計算には使いますが変更しないため、勾配もオプティマイザー状態もありません。</translation>
+        </message>
+        <message>
+            <source>It needs little more memory than the model itself. The model changes less than by training everything.</source>
+            <translation>必要なメモリはモデル自体より少し多いだけです。すべてを学習するときほど大きくは変わりません。</translation>
+        </message>
+        <message>
+            <source>Twice the rank is twice the parameters of the adapter. Ranks from 8 to 64 are usual.</source>
+            <translation>ランクを 2 倍にするとアダプターのパラメーターも 2 倍になります。通常は 8 から 64 です。</translation>
+        </message>
+        <message>
+            <source>A larger alpha makes the adapter count more, much like a larger learning rate.</source>
+            <translation>大きいほどアダプターの影響が強くなります。学習率を上げるのに似ています。</translation>
+        </message>
     </context>
     <context>
         <name>mr::ui::HelpMenu</name>
@@ -4826,6 +4958,127 @@ Masked: read, not part of the loss</source>
         <message>
             <source>All files (*)</source>
             <translation>すべてのファイル (*)</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::MethodWords</name>
+        <message>
+            <source>%1 of device memory</source>
+            <translation>デバイスメモリ %1</translation>
+        </message>
+        <message>
+            <source>%1 of host memory</source>
+            <translation>ホストメモリ %1</translation>
+        </message>
+        <message>
+            <source>%1 on disk</source>
+            <translation>ディスク %1</translation>
+        </message>
+        <message>
+            <source>Everything</source>
+            <translation>すべて</translation>
+        </message>
+        <message>
+            <source>An adapter (LoRA)</source>
+            <translation>アダプター (LoRA)</translation>
+        </message>
+        <message>
+            <source>Some layers</source>
+            <translation>一部の層</translation>
+        </message>
+        <message>
+            <source>Trains all weights of the model: the largest change, and the most memory.</source>
+            <translation>モデルの重みをすべて学習します。変化は最も大きく、メモリも最も多く使います。</translation>
+        </message>
+        <message>
+            <source>Trains small matrices beside the model, whose own weights stay as they are. The result is a small file that is used together with the model.</source>
+            <translation>モデルの重みはそのままにし、横に加えた小さな行列を学習します。結果はモデルと一緒に使う小さなファイルです。</translation>
+        </message>
+        <message>
+            <source>Trains the layers you name; the others stay as they are.</source>
+            <translation>指定した層だけを学習し、ほかの層はそのままにします。</translation>
+        </message>
+        <message>
+            <source>Not possible: %1</source>
+            <translation>できません: %1</translation>
+        </message>
+        <message>
+            <source>Does not fit. %1</source>
+            <translation>収まりません。%1</translation>
+        </message>
+        <message>
+            <source>%1 a step</source>
+            <comment>a time</comment>
+            <translation>1 ステップ %1</translation>
+        </message>
+        <message>
+            <source>Fits: %1</source>
+            <translation>収まります: %1</translation>
+        </message>
+        <message>
+            <source>, </source>
+            <comment>between needs</comment>
+            <translation>、</translation>
+        </message>
+        <message>
+            <source>Trains all %1 parameters</source>
+            <translation>全パラメーター %1 を学習</translation>
+        </message>
+        <message>
+            <source>Trains %1 parameters; the model has %2</source>
+            <translation>学習するパラメーター %1 (モデル全体は %2)</translation>
+        </message>
+        <message>
+            <source>adapter, rank %1</source>
+            <translation>アダプター、ランク %1</translation>
+        </message>
+        <message>
+            <source>layers %1</source>
+            <comment>names of layers</comment>
+            <translation>層 %1</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::MethodSection</name>
+        <message>
+            <source>What to train</source>
+            <translation>学習する部分</translation>
+        </message>
+        <message>
+            <source>%1, recommended</source>
+            <comment>a method</comment>
+            <translation>%1 (推奨)</translation>
+        </message>
+        <message>
+            <source>For example %1-%2,head: the model has embedding, blocks 0 to %2 and head</source>
+            <translation>例: %1-%2,head (このモデルには embedding、ブロック 0 から %2、head があります)</translation>
+        </message>
+        <message>
+            <source>Name the layers to train, or choose to train everything.</source>
+            <translation>学習する層を指定するか、「すべて」を選んでください。</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::AdapterForm</name>
+        <message>
+            <source>Adapter to go on from (optional)</source>
+            <translation>続きから学習するアダプター (任意)</translation>
+        </message>
+        <message>
+            <source>Adapter to go on from</source>
+            <translation>続きから学習するアダプター</translation>
+        </message>
+        <message>
+            <source>Empty: a new adapter. Or a folder with adapter_config.json.</source>
+            <translation>空欄: 新しいアダプター。または adapter_config.json のあるフォルダー。</translation>
+        </message>
+        <message>
+            <source>Rank, alpha and modules come with this adapter.</source>
+            <translation>ランク、アルファ、モジュールはこのアダプターのものを使います。</translation>
+        </message>
+        <message>
+            <source>More settings of the adapter</source>
+            <translation>アダプターの詳細設定</translation>
         </message>
     </context>
 </TS>

@@ -1,6 +1,7 @@
 // `millrace plan`: the memory, disk and time that a run needs, before it starts.
 
 #include "app/cli/commands.h"
+#include "app/cli/method_table.h"
 #include "app/cli/plan_data.h"
 #include "app/cli/spec_options.h"
 #include "app/compose.h"
@@ -12,10 +13,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace mr::app {
 namespace {
@@ -23,6 +28,7 @@ namespace {
 struct PlanOptions {
     SpecOptions spec;
     bool allPolicies = false;
+    bool allMethods = false;
     bool json = false;
 };
 
@@ -98,14 +104,44 @@ void printReport(const PlanReport& report, const std::optional<DataReport>& data
         printText("  advice: %s", advice.c_str());
 }
 
-void show(const PlanReport& report, const std::optional<DataReport>& data, bool asJson)
+nlohmann::json jsonOf(const PlanReport& report, const std::optional<DataReport>& data)
 {
-    if (!asJson)
-        return printReport(report, data);
     auto json = nlohmann::json::parse(toJson(report));
     if (data)
         json["data"] = nlohmann::json::parse(toJson(*data));
-    printJson(json);
+    return json;
+}
+
+void show(const PlanReport& report, const std::optional<DataReport>& data, bool asJson)
+{
+    if (asJson)
+        printJson(jsonOf(report, data));
+    else
+        printReport(report, data);
+}
+
+void showMethods(
+    const std::vector<PlanReport>& reports, const std::optional<DataReport>& data, bool asJson)
+{
+    if (!asJson) {
+        for (const std::string& line : methodTable(reports))
+            printText("%s", line.c_str());
+        return;
+    }
+    auto list = nlohmann::json::array();
+    for (const PlanReport& report : reports)
+        list.push_back(jsonOf(report, data));
+    printJson(list);
+}
+
+Result<std::vector<PlanReport>> reportsOf(const PlanOptions& options, const RunSpec& spec)
+{
+    if (options.allPolicies)
+        return planAllForMachine(spec);
+    if (options.allMethods)
+        return planMethodsForMachine(spec);
+    MR_ASSIGN(auto one, planForMachine(spec));
+    return std::vector<PlanReport>{std::move(one)};
 }
 
 int plan(const PlanOptions& options)
@@ -118,25 +154,20 @@ int plan(const PlanOptions& options)
     if (!looked.ok())
         return fail(looked.status(), options.json);
     const auto& [data, advice] = looked.value();
-    std::vector<PlanReport> reports;
-    if (options.allPolicies) {
-        auto all = planAllForMachine(spec);
-        if (!all.ok())
-            return fail(all.status(), options.json);
-        reports = std::move(all).value();
-    } else {
-        auto one = planForMachine(spec);
-        if (!one.ok())
-            return fail(one.status(), options.json);
-        reports.push_back(std::move(one).value());
-    }
-    bool fits = false;
-    for (PlanReport& report : reports) {
-        fits = fits || report.fits;
+    auto planned = reportsOf(options, spec);
+    if (!planned.ok())
+        return fail(planned.status(), options.json);
+    auto reports = std::move(planned).value();
+    for (PlanReport& report : reports)
         if (!advice.empty())
             report.advice.push_back(advice);
-        show(report, data, options.json);
-    }
+    if (options.allMethods)
+        showMethods(reports, data, options.json);
+    else
+        for (const PlanReport& report : reports)
+            show(report, data, options.json);
+    const bool fits =
+        std::ranges::any_of(reports, [](const PlanReport& report) { return report.fits; });
     return fits ? 0 : 3;
 }
 
@@ -148,7 +179,11 @@ void addPlan(CLI::App& app, Action& action)
     CLI::App* command =
         app.add_subcommand("plan", "Memory, time and disk writes that a run would need");
     options->spec.addTo(*command, false);
-    command->add_flag("--all-policies", options->allPolicies, "A report per policy");
+    auto* all = command->add_flag("--all-policies", options->allPolicies, "A report per policy");
+    command
+        ->add_flag("--all-methods", options->allMethods,
+            "A line for full fine-tuning, for --train-layers and for an adapter")
+        ->excludes(all);
     command->add_flag("--json", options->json, "JSON on stdout");
     command->callback([options, &action] { action = [options] { return plan(*options); }; });
 }

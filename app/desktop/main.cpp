@@ -64,6 +64,7 @@ ui::UiServices makeServices(RunStore& store, TryModels& models)
     };
     services.resolveSpec = &resolveForMachine;
     services.planRun = &planForMachine;
+    services.planAllMethods = &planMethodsForMachine;
     services.measureRates = &measureForMachine;
     services.planFromJson = [](const std::string& json) { return planReportFromJson(json); };
     services.edits = &store.edits();

@@ -112,6 +112,7 @@ void readStalls(JsonFields& f, std::array<double, kStallCauses>& out)
 PlanReport readReport(JsonFields& f)
 {
     PlanReport r;
+    r.method = f.text("method", "full");
     r.policy = f.text("policy", "");
     r.exact = f.boolean("exact", true);
     r.inexactBy = f.text("inexact_by", "");
@@ -167,9 +168,9 @@ std::string toJson(const PlanReport& report)
     json stalls = json::object();
     for (std::size_t i = 0; i < kStallCauses; ++i)
         stalls[std::string(kStallCauseNames[i])] = r.predictedStallMs[i];
-    const json value = {{"policy", r.policy}, {"exact", r.exact}, {"inexact_by", r.inexactBy},
-        {"max_stale_steps", r.maxStaleSteps}, {"fits", r.fits}, {"limit", r.limit},
-        {"advice", r.advice}, {"reason", r.reason}, {"device", r.device},
+    const json value = {{"method", r.method}, {"policy", r.policy}, {"exact", r.exact},
+        {"inexact_by", r.inexactBy}, {"max_stale_steps", r.maxStaleSteps}, {"fits", r.fits},
+        {"limit", r.limit}, {"advice", r.advice}, {"reason", r.reason}, {"device", r.device},
         {"simulated_link", r.simulatedLink}, {"precision", r.precision}, {"recompute", r.recompute},
         {"parameters", r.parameters}, {"trained_parameters", r.trainedParameters},
         {"steps", r.steps}, {"tokens_per_step", r.tokensPerStep}, {"tiers", std::move(tiers)},

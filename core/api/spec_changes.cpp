@@ -15,4 +15,10 @@ RunSpec edited(const RunSpec& given, const RunSpec& shown, const RunSpec& now)
     return spec;
 }
 
+void takeAdapterOptions(const RunSpec& from, RunSpec& spec)
+{
+    for (const std::string_view key : adapterKeys())
+        std::visit([&](auto member) { spec.*member = from.*member; }, findSpecField(key)->member);
+}
+
 } // namespace mr

@@ -82,10 +82,8 @@ Status checkModel(const RunSpec& s)
 // An option of adapters that is not at its default; empty: none.
 std::string_view adapterOption(const RunSpec& s)
 {
-    constexpr std::array<std::string_view, 9> kOfAdapters = {"rank", "alpha", "rslora", "lora_plus",
-        "targets", "exclude_targets", "rank_pattern", "alpha_pattern", "adapter_dir"};
     const RunSpec plain;
-    for (const std::string_view key : kOfAdapters) {
+    for (const std::string_view key : adapterKeys()) {
         const SpecField& field = *findSpecField(key);
         if (std::visit([&](auto member) { return s.*member != plain.*member; }, field.member))
             return field.option;

@@ -186,6 +186,13 @@ std::span<const SpecField> specFields()
     return kFields;
 }
 
+std::span<const std::string_view> adapterKeys()
+{
+    static constexpr std::array<std::string_view, 9> kKeys = {"rank", "alpha", "rslora",
+        "lora_plus", "targets", "exclude_targets", "rank_pattern", "alpha_pattern", "adapter_dir"};
+    return kKeys;
+}
+
 const SpecField* findSpecField(std::string_view key)
 {
     const auto* found = std::find_if(

@@ -8,6 +8,7 @@
 #include "core/choose/disk_choice.h"
 #include "core/choose/policy_choice.h"
 #include "core/choose/run_setup.h"
+#include "core/choose/trained_part.h"
 #include "core/plan/cost_model.h"
 #include "core/plan/traversal.h"
 #include "core/tier/disk_health.h"
@@ -294,6 +295,7 @@ std::string believedBudget(const RunSetup& setup)
 PlanReport reportOf(const RunSetup& setup)
 {
     PlanReport report;
+    report.method = methodWord(setup.spec);
     report.policy = setup.spec.policy;
     report.exact = policyInfo(setup.policy.id).exact;
     report.inexactBy = inexactBy(setup);

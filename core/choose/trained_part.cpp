@@ -190,6 +190,11 @@ void take(const AdapterSettings& settings, RunSpec& spec)
 
 } // namespace
 
+std::string methodWord(const RunSpec& spec)
+{
+    return spec.method == "full" && !spec.trainLayers.empty() ? "layers" : spec.method;
+}
+
 Status takeAdapterSettings(RunSpec& spec)
 {
     std::error_code error;

@@ -19,6 +19,9 @@ inline bool isAdapterRun(const RunSpec& spec)
     return spec.method == "lora";
 }
 
+// "full", "layers" or "lora", as PlanReport::method; another word as the spec has it.
+std::string methodWord(const RunSpec& spec);
+
 // Rank, alpha and modules of the adapter that the run goes on from (RunSpec::adapterDir), in
 // `spec`. Refuses others that were given beside it. Does nothing without one, and where its folder
 // is gone: the record of a run holds them.

@@ -29,6 +29,21 @@ constexpr const char* kConfig = R"({"architectures": ["LlamaForCausalLM"], "mode
   "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": false,
   "hidden_act": "silu", "torch_dtype": "float32"})";
 
+// A run of the model in `folder`, which is also where rates are kept.
+mr::RunSpec smallModel(const QTemporaryDir& folder)
+{
+    qputenv("XDG_DATA_HOME", folder.path().toUtf8());
+    QFile config(folder.filePath("config.json"));
+    if (!config.open(QIODevice::WriteOnly))
+        qFatal("no folder for a model");
+    config.write(kConfig);
+    mr::RunSpec spec = specOn(mr::DeviceChoice::Cpu);
+    spec.modelDir = folder.path().toStdString();
+    spec.threads = 1;
+    spec.seqLen = 16;
+    return spec;
+}
+
 std::string rateKey(const mr::RunSpec& spec)
 {
     auto resolved = mr::app::resolveForMachine(spec, 0);
@@ -122,20 +137,47 @@ private Q_SLOTS:
         QVERIFY(bf16.status().message().find("no bf16 arithmetic") != std::string::npos);
     }
 
+    void methodsArePlannedWithOneMeasurement()
+    {
+        QTemporaryDir folder;
+        const QByteArray before = qgetenv("XDG_DATA_HOME");
+        mr::RunSpec spec = smallModel(folder);
+        spec.precision = mr::PrecisionChoice::F32;
+
+        const auto plans = mr::app::planMethodsForMachine(spec);
+
+        QVERIFY2(plans.ok(), plans.status().message().c_str());
+        for (const mr::PlanReport& plan : mr::Result(plans).value()) {
+            QVERIFY2(plan.fits, plan.limit.c_str());
+            QVERIFY(plan.precision != "fp32" || plan.predictedStepMs > 0.0);
+        }
+        qputenv("XDG_DATA_HOME", before);
+    }
+
+    void methodsInBf16AreRefusedOnACardWithoutIt()
+    {
+        QTemporaryDir folder;
+        const QByteArray before = qgetenv("XDG_DATA_HOME");
+        mr::RunSpec spec = smallModel(folder);
+        spec.device = mr::DeviceChoice::Cuda;
+
+        const auto plans = mr::app::planMethodsForMachine(spec).value();
+
+        QCOMPARE(plans.size(), std::size_t{4}); // fp32, which the card has, and bf16
+        for (const mr::PlanReport& plan : plans) {
+            QCOMPARE(plan.fits, plan.precision == "fp32");
+            QVERIFY(plan.fits || plan.limit.find("no bf16 arithmetic") != std::string::npos);
+        }
+        qputenv("XDG_DATA_HOME", before);
+    }
+
     void ratesAreMeasuredOnceAndAgainWhenThatIsAsked()
     {
         QTemporaryDir folder;
-        QVERIFY(folder.isValid());
         const QByteArray before = qgetenv("XDG_DATA_HOME");
-        qputenv("XDG_DATA_HOME", folder.path().toUtf8());
-        mr::RunSpec spec = specOn(mr::DeviceChoice::Cpu);
+        mr::RunSpec spec = smallModel(folder);
         spec.scratchConfig = folder.filePath("config.json").toStdString();
-        spec.threads = 1;
-        spec.seqLen = 16;
-        QFile config(folder.filePath("config.json"));
-        QVERIFY(config.open(QIODevice::WriteOnly));
-        config.write(kConfig);
-        config.close();
+        spec.modelDir.clear();
 
         const auto first = mr::app::planForMachine(spec);
         QVERIFY2(first.ok(), first.status().message().c_str());

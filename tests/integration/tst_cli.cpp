@@ -83,6 +83,7 @@ private Q_SLOTS:
     void helpEndsWithZero();
     void aDiskThatWasMeasuredIsKnownToPlans();
     void planTellsBytesOfTiersForEveryPolicy();
+    void planComparesTheMethods();
     void planReadsTheDataAndSaysWhatPackingWouldSave();
     void aPackedRunSaysSoAndIsRecorded();
     void planWorksFromAConfigAlone();
@@ -265,7 +266,7 @@ void TestCli::wrongUseEndsWithTwoAndNamesTheOption_data()
     QTest::addColumn<QString>("said");
     QTest::newRow("unknown option") << words("--learning-rat 1") << "--learning-rat";
     QTest::newRow("not a number") << words("--steps many") << "--steps";
-    QTest::newRow("negative rate") << words("--steps 1 --weight-decay -1") << "weight-decay is -1";
+    QTest::newRow("negative rate") << words("--steps 1 --weight-decay -2") << "weight-decay is -2";
     QTest::newRow("no such schedule") << words("--steps 1 --schedule zigzag") << "zigzag";
     QTest::newRow("no such policy") << words("--steps 1 --policy fastest") << "fastest";
     QTest::newRow("option without value")
@@ -306,7 +307,7 @@ void TestCli::whatIsNotBuiltIsRefusedByName_data()
 {
     QTest::addColumn<QStringList>("more");
     QTest::addColumn<QString>("said");
-    QTest::newRow("lora") << words("--method lora") << "lora";
+    QTest::newRow("qlora") << words("--method qlora") << "qlora";
     QTest::newRow("compact state") << words("--policy-option state=compact") << "state";
     QTest::newRow("late where nothing is late")
         << words("--policy resident --policy-option late=0.25") << "late";
@@ -894,6 +895,31 @@ void TestCli::planTellsBytesOfTiersForEveryPolicy()
         const double beside = number(report, "process_bytes") - inMemory;
         QVERIFY2(beside > 8e6 && beside < 128e6, qPrintable(QString::number(beside)));
     }
+}
+
+void TestCli::planComparesTheMethods()
+{
+    QStringList arguments = m_rig->train("planned");
+    arguments[0] = key("plan");
+    arguments += words("--all-methods");
+    const Finished plan = m_rig->run(arguments);
+
+    QVERIFY2(plan.code == 0, plan.errors.constData());
+    const QJsonArray reports = QJsonDocument::fromJson(plan.out).array();
+    QStringList methods;
+    for (const QJsonValue report : reports)
+        methods << report[key("method")].toString() + key(" ") +
+                       report[key("precision")].toString();
+    QCOMPARE(methods, QStringList({"full fp32", "full bf16", "lora fp32", "lora bf16"}));
+    QVERIFY(number(reports[0].toObject(), "predicted_step_ms") > 0.0);
+
+    arguments.removeAll(key("--json"));
+    const Finished table = m_rig->run(arguments + words("--method lora --rank 2"));
+
+    QVERIFY2(table.code == 0, table.errors.constData());
+    QCOMPARE(table.out.trimmed().count('\n'), 4);
+    QVERIFY2(table.out.contains("fits, "), table.out.constData());
+    QCOMPARE(m_rig->run(arguments + words("--all-policies")).code, 2);
 }
 
 // Pairs of some ten tokens in rows of 60.

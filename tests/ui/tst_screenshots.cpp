@@ -15,6 +15,7 @@
 #include "pages/history_page.h"
 #include "pages/home_page.h"
 #include "pages/live_page.h"
+#include "pages/method_section.h"
 #include "pages/new_run_page.h"
 #include "pages/policy_choice.h"
 #include "pages/reading_choice.h"
@@ -108,10 +109,13 @@ RunSnapshotPtr diskRun()
     return run;
 }
 
+constexpr const char* kAdapterConfig = "{\"method\":\"lora\",\"rank\":16}";
+
 // Runs that somebody has worked with.
 RunRowsPtr editedRuns()
 {
     auto runs = std::make_shared<std::vector<RunRow>>(*demoRuns());
+    (*runs)[1].configJson = kAdapterConfig;
     (*runs)[0].tags = {"notes"};
     (*runs)[1].tags = {"notes"};
     (*runs)[2].tags = {"baseline", "keep"};
@@ -209,6 +213,7 @@ private slots:
         QTRY_VERIFY(window.newRun()->settled());
         save(window, MainWindow::Page::NewRun, "new-run-chats");
         saveData(window);
+        saveMethods(window);
         window.newRun()->setSpec(goodSpec());
         QTRY_VERIFY(window.newRun()->settled());
         window.findChild<QAbstractButton*>("advanced")->setChecked(true);
@@ -270,7 +275,10 @@ private slots:
         window.history()->toast()->say("Deleted 3 runs.", true);
         save(window, MainWindow::Page::History, "history-notes");
         window.history()->toast()->hide();
-        window.history()->showSnapshot(demoSnapshot(180, 600, RunStatus::Stopped));
+        auto adapterRun =
+            std::make_shared<RunSnapshot>(*demoSnapshot(180, 600, RunStatus::Stopped));
+        adapterRun->run.configJson = kAdapterConfig;
+        window.history()->showSnapshot(adapterRun);
         save(window, MainWindow::Page::History, "history-run");
         window.history()->showBin(true);
         QTRY_COMPARE(window.history()->bin()->list()->model()->rowCount(), 2);
@@ -516,6 +524,38 @@ private:
             QTRY_VERIFY(window.newRun()->settled());
             save(window, MainWindow::Page::NewRun, (name + "-chosen").c_str());
         }
+    }
+
+    // Each choice of what is trained; the whole model does not fit.
+    static void saveMethods(MainWindow& window)
+    {
+        NewRunPage& page = *window.newRun();
+        RunSpec spec = goodSpec();
+        spec.microBatch = 64;
+        spec.method = "lora";
+        spec.rank = 64;
+        RunSpec layers = goodSpec();
+        layers.trainLayers = "18-21,head";
+        RunSpec further = spec;
+        further.rank = RunSpec().rank;
+        further.adapterDir = "/home/ada/adapters/notes";
+        const auto show = [&](const RunSpec& shown, const char* name) {
+            page.setSpec(shown);
+            QTRY_VERIFY(page.datasetSection()->info());
+            QTRY_VERIFY(page.settled());
+            QCoreApplication::processEvents();
+            const int top = page.method()->mapTo(page.formArea()->widget(), QPoint()).y();
+            page.formArea()->verticalScrollBar()->setValue(top - 16);
+            save(window, MainWindow::Page::NewRun, name);
+        };
+        show(goodSpec(), "new-run-method");
+        auto* more = window.findChild<QAbstractButton*>("moreOfAdapter");
+        more->setChecked(true);
+        show(spec, "new-run-adapter");
+        show(further, "new-run-adapter-further");
+        more->setChecked(false);
+        show(layers, "new-run-layers");
+        page.formArea()->verticalScrollBar()->setValue(0);
     }
 
     static void tryIt(MainWindow& window, const RunRowsPtr& runs)

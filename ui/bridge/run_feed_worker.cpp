@@ -11,7 +11,7 @@ namespace mr::ui {
 
 namespace {
 
-constexpr int kPollMs = 500; // also finds runs that another program writes
+constexpr int kFeedPollMs = 500; // also finds runs that another program writes
 constexpr std::int64_t kRowsPerQuery = 16384;
 // Entries of a series at least, where the run has as many: a wide screen's pixels, so that a run of
 // an hour can be looked at second by second.
@@ -58,7 +58,7 @@ RunFeedWorker::RunFeedWorker(const RunFeed& feed, UiServices services)
     , m_services(std::move(services))
     , m_timer(new QTimer(this))
 {
-    m_timer->setInterval(kPollMs);
+    m_timer->setInterval(kFeedPollMs);
     connect(m_timer, &QTimer::timeout, this, &RunFeedWorker::poll);
 }
 

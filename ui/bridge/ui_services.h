@@ -49,6 +49,7 @@ struct UiServices {
     std::function<Status(const RunSpec&)> checkSpec;
     std::function<Result<RunSpec>(const RunSpec&, std::int64_t trainRows)> resolveSpec;
     std::function<Result<PlanReport>(const RunSpec&)> planRun;
+    std::function<Result<std::vector<PlanReport>>(const RunSpec&)> planAllMethods;
     // Measures anew the rates that planRun forecasts with.
     std::function<Status(const RunSpec&)> measureRates;
     std::function<Result<PlanReport>(const std::string& json)> planFromJson;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kLossDigits = 4;
 
-constexpr std::array<const char*, ComparisonModel::RowCount> kCsvNames = {"policy",
+constexpr std::array<const char*, ComparisonModel::RowCount> kCsvNames = {"policy", "method",
     "max_stale_steps", "steps", "wall_s", "mean_step_ms", "tokens_per_second", "stalled_percent",
     "to_device_bytes_per_step", "to_host_bytes_per_step", "device_peak_bytes", "host_peak_bytes",
     "smoothed_loss", "best_eval"};
@@ -59,6 +59,12 @@ bool isDifference(int row)
 {
     return row == ComparisonModel::Stalled || row == ComparisonModel::Loss ||
            row == ComparisonModel::BestEval;
+}
+
+// "adapter, rank 16" has a comma.
+QByteArray csvCell(const QString& text)
+{
+    return text.isEmpty() ? QByteArray() : '"' + text.toUtf8().replace("\"", "\"\"") + '"';
 }
 
 QString signedText(double value, int digits)
@@ -108,6 +114,8 @@ QString ComparisonModel::rowTitle(int row) const
     switch (static_cast<Row>(row)) {
     case Policy:
         return tr("Policy");
+    case Trained:
+        return tr("Trains");
     case Updates:
         return tr("Updates");
     case Steps:
@@ -161,6 +169,8 @@ QString ComparisonModel::runText(int row, const RunFigures& run, double value) c
     switch (static_cast<Row>(row)) {
     case Policy:
         return run.policy.isEmpty() ? QString(QChar(0x2013)) : run.policy;
+    case Trained:
+        return run.method.isEmpty() ? tr("everything") : run.method;
     case Updates:
         return ComparisonWords::exactness(run);
     case Steps:
@@ -243,6 +253,8 @@ QByteArray ComparisonModel::csv() const
             const double number = figure(row, run);
             if (row == Policy)
                 text += run.policy.toUtf8();
+            else if (row == Trained)
+                text += csvCell(run.method);
             else if (row == Updates && run.isPlanned)
                 text += QByteArray::number(run.exact ? 0 : run.maxStaleSteps);
             else if (std::isfinite(number))

@@ -21,6 +21,7 @@ class ComparisonModel final : public TableModel
 public:
     enum Row {
         Policy,
+        Trained,
         Updates,
         Steps,
         WallTime,

@@ -2,6 +2,8 @@
 
 #include "models/run_command.h"
 
+#include <millrace/spec_fields.h>
+
 #include <QFileInfo>
 #include <QStringList>
 
@@ -45,6 +47,11 @@ void RunDraft::edit(const RunSpec& now, const std::string& secondPolicy)
 RunSpec RunDraft::spec() const
 {
     RunSpec spec = edited(m_given, m_shown, m_now);
+    if (m_now.method != m_shown.method || m_now.adapterDir != m_shown.adapterDir) {
+        // An adapter that was given, and the layers of a method, go with them.
+        takeAdapterOptions(m_now, spec);
+        spec.trainLayers = m_now.trainLayers;
+    }
     if (m_now.policy != m_shown.policy)
         spec.policyOptions.clear(); // they belong to the policy they were given for
     if (m_now.modelDir != m_shown.modelDir && !m_now.modelDir.empty())

@@ -3,6 +3,7 @@
 #include "math/series_math.h"
 #include "models/run_progress.h"
 #include "models/settings_model.h"
+#include "text/method_words.h"
 #include "text/units.h"
 
 #include <QJsonDocument>
@@ -80,6 +81,18 @@ QString policyOf(const RunRow& run)
     return {};
 }
 
+QString methodOf(const RunRow& run)
+{
+    const QJsonObject config = objectOf(run.configJson);
+    const QString method = config.value(QLatin1String("method")).toString();
+    const QString layers = config.value(QLatin1String("train_layers")).toString();
+    if (method == QLatin1String("lora"))
+        return MethodWords::adapter(config.value(QLatin1String("rank")).toInteger());
+    if (!method.isEmpty() && method != QLatin1String("full"))
+        return method; // another program's
+    return layers.isEmpty() ? QString() : MethodWords::layers(layers);
+}
+
 RunFigures figuresOf(const RunSnapshot& run)
 {
     RunFigures figures{};
@@ -87,6 +100,7 @@ RunFigures figuresOf(const RunSnapshot& run)
     figures.name = run.run.name;
     figures.isEnded = isEnded(run.run);
     figures.policy = run.plan ? QString::fromStdString(run.plan->policy) : policyOf(run.run);
+    figures.method = methodOf(run.run);
     figures.isPlanned = run.plan != nullptr;
     figures.exact = run.plan == nullptr || run.plan->exact;
     figures.maxStaleSteps = run.plan ? run.plan->maxStaleSteps : 0;

@@ -24,6 +24,7 @@ struct RunFigures {
     std::string name;
     bool isEnded = false;
     QString policy;         // empty: not known
+    QString method;         // as methodOf()
     bool isPlanned = false; // a plan was read: the next two are known
     bool exact = true;
     int maxStaleSteps = 0;
@@ -48,6 +49,8 @@ inline constexpr double kLossWindow = 25.0; // steps
 RunFigures figuresOf(const RunSnapshot& run);
 // Name of the policy that the run was planned with; the one asked for, if it has no plan.
 QString policyOf(const RunRow& run);
+// "adapter, rank 16" or "layers 20-31"; empty: all of the model is trained.
+QString methodOf(const RunRow& run);
 
 // The loss of both runs at the last step that both have one of: on held-out data, if both were
 // evaluated at one step; else smoothed.

@@ -64,6 +64,7 @@ bool isText(int column)
     case RunTableModel::Model:
     case RunTableModel::Dataset:
     case RunTableModel::Policy:
+    case RunTableModel::Method:
     case RunTableModel::Tags:
     case RunTableModel::Note:
     case RunTableModel::KeptUntil:
@@ -118,6 +119,8 @@ QVariant RunTableModel::text(const Row& row, int column) const
         return QString::fromStdString(run.datasetName);
     case Policy:
         return row.policy;
+    case Method:
+        return row.method;
     case Date:
         return momentText(run.createdMs);
     case Tags:
@@ -205,7 +208,7 @@ QVariant RunTableModel::cell(int at, int column, int role) const
 QString RunTableModel::searchText(const Row& row) const
 {
     return QStringList{text(row, Status).toString(), text(row, Name).toString(),
-        text(row, Model).toString(), text(row, Dataset).toString(), row.policy,
+        text(row, Model).toString(), text(row, Dataset).toString(), row.policy, row.method,
         text(row, Tags).toString(), QString::fromStdString(row.run.notes)}
         .join(QLatin1Char('\n'));
 }
@@ -255,6 +258,8 @@ QString RunTableModel::title(int column) const
         return tr("Dataset");
     case Policy:
         return tr("Policy");
+    case Method:
+        return tr("Method");
     case Date:
         return tr("Date");
     case Tags:
@@ -293,10 +298,10 @@ void RunTableModel::setRuns(const RunRowsPtr& runs)
                 endRemoveRows();
             }
             beginInsertRows({}, at, at);
-            m_rows.insert(m_rows.begin() + at, {fresh[i], policyOf(fresh[i])});
+            m_rows.insert(m_rows.begin() + at, {fresh[i], policyOf(fresh[i]), methodOf(fresh[i])});
             endInsertRows();
         } else if (!sameRun(m_rows[i].run, fresh[i])) {
-            m_rows[i] = {fresh[i], policyOf(fresh[i])};
+            m_rows[i] = {fresh[i], policyOf(fresh[i]), methodOf(fresh[i])};
             emit dataChanged(index(at, 0), index(at, ColumnCount - 1));
         }
     }

@@ -29,6 +29,7 @@ public:
         Model,
         Dataset,
         Policy,
+        Method,
         Tags,
         Note,      // its first line
         KeptUntil, // deleted runs only
@@ -70,6 +71,7 @@ private:
     struct Row {
         RunRow run;
         QString policy; // read from the plan once
+        QString method; // and this from the settings
     };
 
     QVariant text(const Row& row, int column) const;

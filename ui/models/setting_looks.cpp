@@ -27,15 +27,22 @@ constexpr SettingLook number(const char* key, const char* name, const char* help
     return {key, name, help, kAdvanced, special, nullptr, nullptr, decimals, step};
 }
 
+constexpr SettingLook anyNumber(const char* key, const char* name, const char* help,
+    bool isAdvanced, const char* special, const char* adapterSpecial = nullptr)
+{
+    return {key, name, help, isAdvanced, special, nullptr, nullptr, kAnyDigits, 1.0, {},
+        adapterSpecial};
+}
+
 constexpr SettingLook choice(const char* key, const char* name, const char* help, bool isAdvanced,
     std::span<const ChoiceLook> choices)
 {
     return {key, name, help, isAdvanced, nullptr, nullptr, nullptr, 0, 0.0, choices};
 }
 
-// Edited by the sections of model, dataset and disk folders, or beside `steps`.
-constexpr std::array<std::string_view, 8> kElsewhere = {"model_dir", "data", "eval_data", "pack",
-    "epochs", "disk_paths", "disk_bytes", "max_disk_write_bytes"};
+// Edited by the sections of model, dataset, method and disk folders, or beside `steps`.
+constexpr std::array<std::string_view, 10> kElsewhere = {"model_dir", "data", "eval_data", "pack",
+    "method", "adapter_dir", "epochs", "disk_paths", "disk_bytes", "max_disk_write_bytes"};
 
 } // namespace
 
@@ -59,9 +66,9 @@ std::span<const SettingLook> SettingWords::looks()
     static constexpr std::array kLooks{
         simple("steps", QT_TR_NOOP("Train for"),
             QT_TR_NOOP("Passes over the dataset, or optimizer steps.")),
-        SettingLook{"learning_rate", QT_TR_NOOP("Learning rate"),
+        anyNumber("learning_rate", QT_TR_NOOP("Learning rate"),
             QT_TR_NOOP("Peak of the schedule, for example 2e-5."), !kAdvanced,
-            QT_TR_NOOP("Automatic (2e-5)"), nullptr, nullptr, kAnyDigits},
+            QT_TR_NOOP("Automatic (2e-5)"), QT_TR_NOOP("Automatic (2e-4)")),
         simple("seq_len", QT_TR_NOOP("Sequence length"),
             QT_TR_NOOP("Tokens of one sequence; longer rows are cut."), QT_TR_NOOP("Automatic"),
             QT_TR_N_NOOP(" token(s)")),
@@ -97,8 +104,9 @@ std::span<const SettingLook> SettingWords::looks()
         advanced("warmup_steps", QT_TR_NOOP("Warm-up"),
             QT_TR_NOOP("Steps in which the learning rate rises."),
             QT_TR_NOOP("Automatic (3 % of the steps)"), QT_TR_N_NOOP(" step(s)")),
-        number("weight_decay", QT_TR_NOOP("Weight decay"),
-            QT_TR_NOOP("Applies to matrices; norms and biases have none."), 4, 0.01),
+        anyNumber("weight_decay", QT_TR_NOOP("Weight decay"),
+            QT_TR_NOOP("Applies to matrices; norms and biases have none."), kAdvanced,
+            QT_TR_NOOP("Automatic (0.01)"), QT_TR_NOOP("Automatic (0)")),
         number("clip_norm", QT_TR_NOOP("Gradient clipping"),
             QT_TR_NOOP("The largest norm of the whole gradient that is applied."), 3, 0.1,
             QT_TR_NOOP("Off")),
@@ -135,6 +143,42 @@ std::span<const SettingLook> SettingWords::looks()
     return kLooks;
 }
 
+std::span<const SettingLook> SettingWords::adapterLooks()
+{
+    static constexpr std::array kLooks{
+        simple("rank", QT_TR_NOOP("Rank"),
+            QT_TR_NOOP("Width of the adapter's matrices: a larger one learns more, and takes more "
+                       "memory.")),
+        anyNumber("alpha", QT_TR_NOOP("Alpha"),
+            QT_TR_NOOP("What the adapter adds is scaled by alpha / rank."), !kAdvanced,
+            QT_TR_NOOP("Automatic (the rank)")),
+        advanced("targets", QT_TR_NOOP("Modules"),
+            QT_TR_NOOP("Linear modules that get an adapter, for example q_proj,v_proj, or an "
+                       "expression for whole names between slashes."),
+            QT_TR_NOOP("All of the blocks")),
+        advanced("exclude_targets", QT_TR_NOOP("Modules left out"),
+            QT_TR_NOOP("Modules that get no adapter, for example down_proj."), QT_TR_NOOP("None")),
+        advanced("train_layers", QT_TR_NOOP("Blocks"),
+            QT_TR_NOOP("Blocks that get an adapter, for example 0-15,20."), QT_TR_NOOP("All")),
+        SettingLook{"rslora", QT_TR_NOOP("Scaling"),
+            QT_TR_NOOP("Scales by alpha / √rank instead, so that a large rank learns as fast as "
+                       "a small one."),
+            kAdvanced, nullptr, nullptr, QT_TR_NOOP("By the root of the rank (rsLoRA)")},
+        number("lora_plus", QT_TR_NOOP("Rate of B"),
+            QT_TR_NOOP("Learning rate of the adapter's second matrices, as a multiple of that of "
+                       "the first (LoRA+). 16 is common."),
+            1, 1.0),
+    };
+    return kLooks;
+}
+
+const SettingLook& SettingWords::layersLook()
+{
+    static constexpr SettingLook kLook = simple("train_layers", QT_TR_NOOP("Layers"),
+        QT_TR_NOOP("Numbers of blocks, embedding and head, with commas between them."));
+    return kLook;
+}
+
 QString SettingWords::text(const char* text, int n)
 {
     return tr(text, nullptr, n);
@@ -142,10 +186,12 @@ QString SettingWords::text(const char* text, int n)
 
 bool hasEditor(std::string_view key)
 {
-    const auto looks = SettingWords::looks();
+    const auto isIn = [key](std::span<const SettingLook> looks) {
+        return std::any_of(
+            looks.begin(), looks.end(), [key](const SettingLook& look) { return look.key == key; });
+    };
     return std::find(kElsewhere.begin(), kElsewhere.end(), key) != kElsewhere.end() ||
-           std::any_of(looks.begin(), looks.end(),
-               [key](const SettingLook& look) { return look.key == key; });
+           isIn(SettingWords::looks()) || isIn(SettingWords::adapterLooks());
 }
 
 } // namespace mr::ui

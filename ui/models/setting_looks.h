@@ -33,6 +33,7 @@ struct SettingLook {
     int decimals = 2;
     double step = 1.0;
     std::span<const ChoiceLook> choices = {}; // in the order of the box
+    const char* adapterSpecial = nullptr;     // instead of `special` in a run with an adapter
 };
 
 struct SettingWords {
@@ -41,6 +42,10 @@ struct SettingWords {
 public:
     // In the order of the form: simple ones first.
     static std::span<const SettingLook> looks();
+    // An adapter's, in the order of its form.
+    static std::span<const SettingLook> adapterLooks();
+    // The layers of a run that trains some.
+    static const SettingLook& layersLook();
     // A text of a look in the language of the window; `n` chooses the plural.
     static QString text(const char* text, int n = -1);
 };

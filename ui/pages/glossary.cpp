@@ -99,6 +99,10 @@ constexpr std::array kWords = {
         QT_TRANSLATE_NOOP("mr::ui::Glossary",
             "The machine's main memory, as far as it is set aside for "
             "copies to the device.")},
+    Word{1, "mr::ui::PlanWords", "Frozen weights",
+        QT_TRANSLATE_NOOP("mr::ui::Glossary",
+            "The run computes with them and does not change them, so they have no gradients and "
+            "no optimizer state.")},
     Word{1, "mr::ui::PlanWords", "Master weights, high half",
         QT_TRANSLATE_NOOP("mr::ui::Glossary",
             "Each weight has 32 bits; this half of them is what the model "
@@ -155,6 +159,17 @@ constexpr std::array kWords = {
         QT_TRANSLATE_NOOP("mr::ui::Glossary",
             "How many tokens the model sees at once. Memory and time grow "
             "with it.")},
+    Word{3, "mr::ui::MethodWords", "An adapter (LoRA)",
+        QT_TRANSLATE_NOOP("mr::ui::Glossary",
+            "It needs little more memory than the model itself. The model changes less than by "
+            "training everything.")},
+    Word{3, "mr::ui::SettingsForm", "Rank",
+        QT_TRANSLATE_NOOP("mr::ui::Glossary",
+            "Twice the rank is twice the parameters of the adapter. Ranks from 8 to 64 are "
+            "usual.")},
+    Word{3, "mr::ui::SettingsForm", "Alpha",
+        QT_TRANSLATE_NOOP("mr::ui::Glossary",
+            "A larger alpha makes the adapter count more, much like a larger learning rate.")},
     Word{3, "mr::ui::SettingsForm", "Recompute",
         QT_TRANSLATE_NOOP("mr::ui::Glossary",
             "Takes less device memory. Each block costs about a third more "

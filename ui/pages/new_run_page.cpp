@@ -1,6 +1,7 @@
 #include "pages/new_run_page.h"
 
 #include "pages/dataset_section.h"
+#include "pages/method_section.h"
 #include "pages/model_section.h"
 #include "pages/policy_choice.h"
 #include "pages/scratch_section.h"
@@ -64,6 +65,7 @@ NewRunPage::NewRunPage(const UiServices& services, QWidget* parent)
     connect(&m_delay, &QTimer::timeout, this, &NewRunPage::ask);
     connect(m_model, &ModelSection::changed, this, &NewRunPage::inputChanged);
     connect(m_dataset, &DatasetSection::changed, this, &NewRunPage::inputChanged);
+    connect(m_method, &MethodSection::changed, this, &NewRunPage::inputChanged);
     connect(m_settings, &SettingsForm::changed, this, &NewRunPage::inputChanged);
     connect(m_scratch, &ScratchSection::changed, this, &NewRunPage::inputChanged);
     connect(m_folder, &PathEdit::pathChanged, this, &NewRunPage::inputChanged);
@@ -77,6 +79,7 @@ QWidget* NewRunPage::makeForm()
     auto* form = new QWidget;
     m_model = new ModelSection(m_services, form);
     m_dataset = new DatasetSection(m_services, form);
+    m_method = new MethodSection(form);
     m_settings = new SettingsForm(m_services.policies, form);
     m_scratch = new ScratchSection(m_services, form);
     m_settings->addAdvanced(m_scratch);
@@ -102,6 +105,7 @@ QWidget* NewRunPage::makeForm()
     layout->setSpacing(kPageMargin);
     layout->addWidget(m_model);
     layout->addWidget(m_dataset);
+    layout->addWidget(m_method);
     layout->addWidget(m_settings);
     layout->addWidget(m_kept);
     layout->addWidget(m_outputCard);
@@ -184,6 +188,8 @@ void NewRunPage::inputChanged()
     m_planCurrent = false;
     m_dataset->setModel(m_model->info() ? m_model->path() : QString(), dataSeqLen());
     m_name->setPlaceholderText(RunDraft::suggestedName(m_model->path(), m_dataset->path()));
+    m_method->setModel(m_model->info());
+    m_settings->setAdapter(m_method->method() == Method::Adapter);
     m_settings->setEvaluated(!m_dataset->evalPath().isEmpty() || m_draft.holdsOut());
     showKept();
     const QString folder = m_folder->path();
@@ -203,15 +209,15 @@ void NewRunPage::ask()
     if (!m_model->info() && !m_model->canBePlanned()) {
         m_question.cancel();
         m_measure->hide();
+        m_method->setPlans({});
         m_plan->setWaiting(tr("Choose a model folder, and the plan appears here: how many bytes "
                               "each memory would hold, and what binds."));
         return;
     }
     m_plan->setBusy(true);
     const std::int64_t rows = m_dataset->batchRows();
-    const auto work = [services = m_services, runs = runs(), rows] {
-        return planAnswer(services, runs, rows);
-    };
+    const PlanQuestion question{runs(), m_method->withAdapter(runs().front()), rows};
+    const auto work = [services = m_services, question] { return planAnswer(services, question); };
     m_question.ask(work, [this](const PlanAnswer& answer) { showAnswer(answer); });
 }
 
@@ -219,6 +225,11 @@ void NewRunPage::showAnswer(const PlanAnswer& answer)
 {
     m_measure->setVisible(!answer.problem && m_services.measureRates != nullptr);
     updateMeasure();
+    m_method->setPlans(answer.methods);
+    if (const QString problem = m_method->problem(); !problem.isEmpty()) {
+        m_plan->setWaiting(problem);
+        return;
+    }
     if (answer.problem) {
         m_plan->setProblem(QString::fromStdString(answer.problem->message()));
         return;
@@ -245,6 +256,8 @@ std::optional<NewRunPage::Problem> NewRunPage::firstProblem() const
         return problem(tr("This dataset cannot be used: see its message."), m_dataset->pathEdit());
     if (!m_dataset->evalMessage()->text().isEmpty())
         return problem(m_dataset->evalMessage()->text(), m_dataset);
+    if (!m_method->problem().isEmpty())
+        return problem(m_method->problem(), m_method->layers());
     if (!m_scratch->problem().isEmpty())
         return problem(m_scratch->problem(), m_scratch->pathEdit());
     if (!m_folderMessage->text().isEmpty())
@@ -255,7 +268,10 @@ std::optional<NewRunPage::Problem> NewRunPage::firstProblem() const
     if (!m_planCurrent && m_question.busy())
         return problem(tr("The plan is still being made; try again in a moment."), nullptr);
     if (!m_plan->plan())
-        return problem(m_plan->headline(), nullptr);
+        return problem(m_delay.isActive()
+                           ? tr("The plan is still being made; try again in a moment.")
+                           : m_plan->headline(),
+            nullptr);
     for (const std::optional<PlanView>& view : {m_plan->plan(), m_plan->compared()}) {
         if (view && !view->report.fits)
             return problem(tr("The run does not fit: see the plan."), nullptr);

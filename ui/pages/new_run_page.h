@@ -28,6 +28,7 @@ namespace mr::ui {
 class Card;
 class DatasetSection;
 class MessageLabel;
+class MethodSection;
 class ModelSection;
 class PathEdit;
 class ScratchSection;
@@ -55,6 +56,7 @@ public:
     MessageLabel* measureMessage() const { return m_measured; }
     ModelSection* modelSection() const { return m_model; }
     DatasetSection* datasetSection() const { return m_dataset; }
+    MethodSection* method() const { return m_method; }
     SettingsForm* settings() const { return m_settings; }
     ScratchSection* scratch() const { return m_scratch; }
     QPushButton* startButton() const { return m_start; }
@@ -98,6 +100,7 @@ private:
     UiServices m_services;
     ModelSection* m_model;
     DatasetSection* m_dataset;
+    MethodSection* m_method;
     SettingsForm* m_settings;
     ScratchSection* m_scratch;
     MessageLabel* m_kept; // settings that have no editor here

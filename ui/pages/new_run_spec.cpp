@@ -1,6 +1,7 @@
 // The New run page as a RunSpec: its editors written and read.
 
 #include "pages/dataset_section.h"
+#include "pages/method_section.h"
 #include "pages/model_section.h"
 #include "pages/new_run_page.h"
 #include "pages/scratch_section.h"
@@ -17,6 +18,7 @@ namespace mr::ui {
 RunSpec NewRunPage::shown() const
 {
     RunSpec spec;
+    m_method->writeTo(spec);
     m_settings->writeTo(spec);
     m_scratch->writeTo(spec);
     spec.pack = m_dataset->pack();
@@ -43,6 +45,7 @@ RunDraft NewRunPage::draft() const
 
 void NewRunPage::setSpec(const RunSpec& spec)
 {
+    m_method->readFrom(spec);
     m_settings->readFrom(spec);
     m_scratch->readFrom(spec);
     m_model->setPath(QString::fromStdString(spec.modelDir));

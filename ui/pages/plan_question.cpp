@@ -40,21 +40,23 @@ Result<PlanView> planOne(const UiServices& services, const RunSpec& spec, std::i
 
 } // namespace
 
-PlanAnswer planAnswer(
-    const UiServices& services, const std::vector<RunSpec>& runs, std::int64_t trainRows)
+PlanAnswer planAnswer(const UiServices& services, const PlanQuestion& question)
 {
     PlanAnswer answer;
     std::uint64_t taken = 0;
-    for (const RunSpec& spec : runs) {
-        Result<PlanView> view = planOne(services, spec, trainRows);
+    for (const RunSpec& spec : question.runs) {
+        Result<PlanView> view = planOne(services, spec, question.trainRows);
         if (!view.ok()) {
             answer.problem = view.status();
-            return answer;
+            break;
         }
         PlanView& one = answer.views.emplace_back(std::move(view).value());
         one.diskFreeBytes -= std::min(taken, one.diskFreeBytes);
         taken += one.report.checkpointBytes * static_cast<std::uint64_t>(one.keepCheckpoints);
     }
+    // Afterwards, because the run's own plan measures the rates that are missing.
+    if (auto methods = services.planAllMethods(question.methods); methods.ok())
+        answer.methods = std::move(methods).value();
     return answer;
 }
 

@@ -20,7 +20,6 @@ namespace {
 constexpr int kReadingGap = 8; // below each, so that a first row lies close to its button
 
 constexpr int kMostDescribed = 90; // characters of a description; the tip has all of it
-constexpr int kRingLighter = 150;  // Fusion darkens the window's colour by as much
 
 using Mapping = ReadingChoice::Mapping;
 
@@ -162,13 +161,10 @@ void ReadingChoice::changeEvent(QEvent* event)
         recolor();
 }
 
-// The ring of a choice: Fusion's own can hardly be seen in the dark.
 void ReadingChoice::recolor()
 {
-    QPalette own;
-    own.setColor(QPalette::Window, themeColors(palette()).muted.lighter(kRingLighter));
     for (const Row& row : m_rows)
-        row.button->setPalette(own);
+        row.button->setPalette(ringPalette(palette()));
 }
 
 void ReadingChoice::retranslateUi()

@@ -1,6 +1,7 @@
 #include "pages/run_header.h"
 
 #include "models/outcome_words.h"
+#include "models/run_figures.h"
 #include "models/run_progress.h"
 #include "models/run_status.h"
 #include "text/resume_words.h"
@@ -45,6 +46,7 @@ RunHeader::RunHeader(QWidget* parent)
     , m_icon(new QLabel)
     , m_state(new QLabel)
     , m_name(new QLabel)
+    , m_method(makeMutedLabel(nullptr))
     , m_link(new QLabel(tr("Simulated link")))
     , m_reason(new QLabel)
     , m_progress(new QProgressBar)
@@ -62,6 +64,8 @@ RunHeader::RunHeader(QWidget* parent)
     m_name->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     m_link->setToolTip(tr("Copies were slowed down on purpose: times say how the plan behaves, not "
                           "how fast this machine is."));
+    m_method->setObjectName(QStringLiteral("runMethod"));
+    m_method->setWordWrap(false);
     m_link->setMargin(3);
     m_reason->setWordWrap(true);
     m_reason->setTextInteractionFlags(Qt::TextSelectableByMouse);
@@ -99,7 +103,7 @@ QHBoxLayout* RunHeader::makeTop()
         top->addWidget(widget);
     top->addWidget(m_name, 1);
     for (QWidget* widget :
-        std::initializer_list<QWidget*>{m_link, m_try, m_stop, m_resume, m_close})
+        std::initializer_list<QWidget*>{m_method, m_link, m_try, m_stop, m_resume, m_close})
         top->addWidget(widget);
     return top;
 }
@@ -216,6 +220,9 @@ void RunHeader::showState()
     m_state->setPalette(colored);
     m_name->setText(QString::fromStdString(run.name));
     m_name->setToolTip(QString::fromStdString(run.dir));
+    const QString method = methodOf(run);
+    m_method->setText(method);
+    m_method->setVisible(!method.isEmpty());
     m_link->setVisible(run.simulatedLink);
     QPalette link = palette();
     link.setColor(QPalette::WindowText, themeColors(palette()).warning);

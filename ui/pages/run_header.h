@@ -61,6 +61,7 @@ private:
     QLabel* m_icon = nullptr;
     QLabel* m_state = nullptr;
     QLabel* m_name = nullptr;
+    QLabel* m_method = nullptr; // hidden where all of the model is trained
     QLabel* m_link = nullptr;
     QLabel* m_reason = nullptr;
     QProgressBar* m_progress = nullptr;

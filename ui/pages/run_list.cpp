@@ -3,6 +3,7 @@
 #include "models/run_filter_model.h"
 #include "models/run_status.h"
 #include "models/run_table_model.h"
+#include "text/method_words.h"
 #include "text/table_text.h"
 #include "text/units.h"
 
@@ -59,8 +60,8 @@ RunList::~RunList() = default;
 
 QString RunList::settingsKey() const
 {
-    return m_place == Place::Bin ? QStringLiteral("bin/columns-v1")
-                                 : QStringLiteral("history/columns-v2");
+    return m_place == Place::Bin ? QStringLiteral("bin/columns-v2")
+                                 : QStringLiteral("history/columns-v3");
 }
 
 void RunList::sizeColumns()
@@ -83,6 +84,7 @@ void RunList::sizeColumns()
         header->resizeSection(column, kNameWidth);
     fit(RunTableModel::Model, QStringLiteral("Llama-3.2-1B-Instruct"));
     fit(RunTableModel::Policy, QStringLiteral("deep-optimizer-states"));
+    fit(RunTableModel::Method, MethodWords::adapter(128) + QStringLiteral("MM"));
     fit(RunTableModel::Date, moment);
     fit(RunTableModel::KeptUntil, moment);
     header->moveSection(header->visualIndex(RunTableModel::Tags), 2); // beside the name

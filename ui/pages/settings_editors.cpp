@@ -116,7 +116,7 @@ private:
     QDoubleSpinBox* m_box;
 };
 
-// A number of any size, "2e-5"; 0 is an empty text.
+// A number of any size, "2e-5"; the default, for which the program chooses, is an empty text.
 class FreeNumberEditor final : public SettingEditor
 {
 public:
@@ -124,10 +124,11 @@ public:
         const SpecField& field, double RunSpec::*member, const SettingLook& look, QWidget* parent)
         : m_look(look)
         , m_member(member)
+        , m_usual(RunSpec().*member)
         , m_line(new QLineEdit(parent))
     {
         const SpecRange range = field.range.value_or(SpecRange{});
-        auto* validator = new QDoubleValidator(range.least, range.most, 12, m_line);
+        auto* validator = new QDoubleValidator(std::max(0.0, range.least), range.most, 12, m_line);
         validator->setLocale(QLocale::c()); // reads the same everywhere
         m_line->setValidator(validator);
         read(RunSpec());
@@ -138,19 +139,62 @@ public:
     void read(const RunSpec& spec) override
     {
         const double value = spec.*m_member;
-        m_line->setText(value > 0.0 ? QLocale::c().toString(value, 'g', 6) : QString());
+        m_line->setText(value == m_usual ? QString() : QLocale::c().toString(value, 'g', 6));
     }
 
     void write(RunSpec& spec) const override
     {
-        spec.*m_member = QLocale::c().toDouble(m_line->text());
+        const QString text = m_line->text();
+        spec.*m_member = text.isEmpty() ? m_usual : QLocale::c().toDouble(text);
     }
 
-    void retranslate() override { m_line->setPlaceholderText(SettingWords::text(m_look.special)); }
+    void retranslate() override
+    {
+        const bool isOther = m_isAdapter && m_look.adapterSpecial != nullptr;
+        m_line->setPlaceholderText(
+            SettingWords::text(isOther ? m_look.adapterSpecial : m_look.special));
+    }
+
+    void setAdapter(bool on) override
+    {
+        m_isAdapter = on;
+        retranslate();
+    }
 
 private:
     const SettingLook& m_look;
     double RunSpec::*m_member;
+    double m_usual;
+    QLineEdit* m_line;
+    bool m_isAdapter = false;
+};
+
+class TextEditor final : public SettingEditor
+{
+public:
+    TextEditor(std::string RunSpec::*member, const SettingLook& look, QWidget* parent)
+        : m_look(look)
+        , m_member(member)
+        , m_line(new QLineEdit(parent))
+    {
+    }
+
+    QWidget* widget() const override { return m_line; }
+    void read(const RunSpec& spec) override
+    {
+        m_line->setText(QString::fromStdString(spec.*m_member));
+    }
+    void write(RunSpec& spec) const override { spec.*m_member = m_line->text().toStdString(); }
+
+    void retranslate() override
+    {
+        if (m_look.special)
+            m_line->setPlaceholderText(SettingWords::text(m_look.special));
+    }
+
+private:
+    const SettingLook& m_look;
+    std::string RunSpec::*m_member;
     QLineEdit* m_line;
 };
 
@@ -283,13 +327,18 @@ struct Maker {
         return std::make_unique<ChoiceEditor<bool>>(field, member, look, parent);
     }
 
+    Made operator()(std::string RunSpec::*member) const
+    {
+        return std::make_unique<TextEditor>(member, look, parent);
+    }
+
     template <typename Value>
     Made operator()(Value RunSpec::*member) const
     {
         if constexpr (std::is_enum_v<Value>)
             return std::make_unique<ChoiceEditor<Value>>(field, member, look, parent);
         else
-            return nullptr; // texts and lists have sections of their own
+            return nullptr; // lists have sections of their own
     }
 };
 

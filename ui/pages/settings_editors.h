@@ -31,6 +31,8 @@ public:
     virtual void read(const RunSpec& spec) = 0;
     virtual void write(RunSpec& spec) const = 0;
     virtual void retranslate() {}
+    // Some defaults of a run with an adapter are others.
+    virtual void setAdapter(bool /*on*/) {}
 };
 
 // Boxes that change their value when typing is done, not with each key.

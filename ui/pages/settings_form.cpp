@@ -3,6 +3,7 @@
 #include "pages/length_editor.h"
 #include "pages/policy_choice.h"
 #include "text/svg_icon.h"
+#include "widgets/wheel_guard.h"
 
 #include <QCheckBox>
 #include <QComboBox>
@@ -49,6 +50,7 @@ SettingsForm::SettingsForm(const std::vector<PolicyName>& policies, QWidget* par
     , m_simpleGrid(new QGridLayout)
     , m_advancedGrid(new QGridLayout(m_advanced))
     , m_policies(new PolicyChoice(policies, this))
+    , m_wheel(new WheelGuard(this))
 {
     addRows();
     m_advancedGrid->setContentsMargins(0, 0, 0, 0);
@@ -74,11 +76,10 @@ void SettingsForm::addRows()
 {
     for (const SettingLook& look : SettingWords::looks()) {
         QGridLayout* grid = look.isAdvanced ? m_advancedGrid : m_simpleGrid;
-        Row row{&look, new QLabel(this), makeEditor(look)};
-        row.label->setBuddy(row.editor->widget());
-        placeNext(grid, row.label, row.editor->widget());
+        LabelledSetting row = LabelledSetting::make(look, makeEditor(look), this);
+        placeInPairs(grid, row.label, row.editor->widget());
         if (row.editor->widget() == m_policies->first())
-            placeNext(grid, m_policies->compare(), m_policies->second());
+            placeInPairs(grid, m_policies->compare(), m_policies->second());
         m_rows.push_back(std::move(row));
     }
 }
@@ -96,26 +97,13 @@ std::unique_ptr<SettingEditor> SettingsForm::makeEditor(const SettingLook& look)
 template <typename Widget>
 Widget* SettingsForm::editor(std::string_view key) const
 {
-    for (const Row& row : m_rows)
+    for (const LabelledSetting& row : m_rows)
         if (row.look->key == key)
             return qobject_cast<Widget*>(row.editor->widget());
     return nullptr;
 }
 
-void SettingsForm::placeNext(QGridLayout* grid, QWidget* label, QWidget* editor)
-{
-    // Two fields a row, each a label above its editor.
-    const int index = static_cast<int>(grid->count()) / 2;
-    const int row = index / 2 * 2;
-    const int column = index % 2;
-    grid->addWidget(label, row, column);
-    grid->addWidget(editor, row + 1, column);
-    grid->setColumnStretch(column, 1);
-    grid->setHorizontalSpacing(16);
-    grid->setVerticalSpacing(4);
-}
-
-std::vector<QWidget*> SettingsForm::stops(const Row& row) const
+std::vector<QWidget*> SettingsForm::stops(const LabelledSetting& row) const
 {
     if (const auto* length = dynamic_cast<const LengthEditor*>(row.editor.get()))
         return length->parts();
@@ -133,7 +121,7 @@ void SettingsForm::setFocusOrder()
         before = widget;
     };
     bool foldPassed = false;
-    for (const Row& row : m_rows) {
+    for (const LabelledSetting& row : m_rows) {
         if (row.look->isAdvanced && !std::exchange(foldPassed, true))
             next(m_fold);
         for (QWidget* stop : stops(row))
@@ -143,37 +131,27 @@ void SettingsForm::setFocusOrder()
 
 void SettingsForm::connectEditors()
 {
-    for (auto* box : findChildren<QSpinBox*>())
-        connect(box, &QSpinBox::valueChanged, this, &SettingsForm::changed);
-    for (auto* box : findChildren<QDoubleSpinBox*>())
-        connect(box, &QDoubleSpinBox::valueChanged, this, &SettingsForm::changed);
-    for (auto* box : findChildren<QComboBox*>())
-        connect(box, &QComboBox::currentIndexChanged, this, &SettingsForm::changed);
-    connect(editor<QCheckBox>("keep_best"), &QCheckBox::toggled, this, &SettingsForm::changed);
+    for (const LabelledSetting& row : m_rows)
+        for (QWidget* stop : stops(row))
+            if (stop != m_policies->compare()) // after it has set the second box
+                onEdited(stop, this, [this] { emit changed(); });
     connect(editor<QSpinBox>("eval_every"), &QSpinBox::valueChanged, this,
         &SettingsForm::updateKeepBest);
-    connect(editor<QLineEdit>("learning_rate"), &QLineEdit::editingFinished, this,
-        &SettingsForm::changed);
     connect(m_policies, &PolicyChoice::compareChanged, this, &SettingsForm::changed);
     connect(m_fold, &QToolButton::toggled, this, &SettingsForm::showAdvanced);
-    keepTheWheelFrom(this);
-}
-
-// The wheel scrolls the page; a number changes only where the user clicked first.
-void SettingsForm::keepTheWheelFrom(QWidget* editors)
-{
-    for (auto* widget : editors->findChildren<QWidget*>()) {
-        if (qobject_cast<QAbstractSpinBox*>(widget) || qobject_cast<QComboBox*>(widget)) {
-            widget->setFocusPolicy(Qt::StrongFocus);
-            widget->installEventFilter(this);
-        }
-    }
+    m_wheel->guard(this);
 }
 
 void SettingsForm::addAdvanced(QWidget* section)
 {
     m_advancedGrid->addWidget(section, m_advancedGrid->rowCount(), 0, 1, 2);
-    keepTheWheelFrom(section);
+    m_wheel->guard(section);
+}
+
+void SettingsForm::setAdapter(bool on)
+{
+    for (const LabelledSetting& row : m_rows)
+        row.editor->setAdapter(on);
 }
 
 void SettingsForm::setEvaluated(bool on)
@@ -212,14 +190,14 @@ std::string SettingsForm::secondPolicy() const
 
 void SettingsForm::writeTo(RunSpec& spec) const
 {
-    for (const Row& row : m_rows)
+    for (const LabelledSetting& row : m_rows)
         row.editor->write(spec);
 }
 
 void SettingsForm::readFrom(const RunSpec& spec)
 {
     const QSignalBlocker quiet(this); // one changed() at the end
-    for (const Row& row : m_rows)
+    for (const LabelledSetting& row : m_rows)
         row.editor->read(spec);
 }
 
@@ -227,25 +205,8 @@ void SettingsForm::retranslateUi()
 {
     m_card->setTitle(tr("Settings"));
     m_fold->setText(tr("More settings"));
-    for (const Row& row : m_rows) {
-        const QString name = SettingWords::text(row.look->name);
-        const QString help = SettingWords::text(row.look->help);
-        row.label->setText(name);
-        row.label->setToolTip(help);
-        row.editor->widget()->setToolTip(help);
-        row.editor->widget()->setAccessibleName(name);
-        row.editor->retranslate();
-    }
-}
-
-bool SettingsForm::eventFilter(QObject* watched, QEvent* event)
-{
-    const auto* widget = qobject_cast<QWidget*>(watched);
-    if (event->type() == QEvent::Wheel && widget && !widget->hasFocus()) {
-        event->ignore();
-        return true;
-    }
-    return QWidget::eventFilter(watched, event);
+    for (const LabelledSetting& row : m_rows)
+        row.retranslate();
 }
 
 void SettingsForm::changeEvent(QEvent* event)

@@ -5,7 +5,7 @@
 
 #pragma once
 
-#include "pages/settings_editors.h"
+#include "pages/labelled_setting.h"
 #include "widgets/card.h"
 
 #include <millrace/planner.h>
@@ -19,12 +19,12 @@
 #include <vector>
 
 class QGridLayout;
-class QLabel;
 class QToolButton;
 
 namespace mr::ui {
 
 class PolicyChoice;
+class WheelGuard;
 
 class SettingsForm final : public QWidget
 {
@@ -37,6 +37,8 @@ public:
     void readFrom(const RunSpec& spec);
     std::int64_t seqLen() const; // 0: chosen by the program
     std::int64_t keepCheckpoints() const;
+    // The texts of what the program chooses are true for the method.
+    void setAdapter(bool on);
     // Without, no evaluation can be the best.
     void setEvaluated(bool on);
     std::string secondPolicy() const; // to compare with; empty: none
@@ -49,25 +51,16 @@ signals:
 
 protected:
     void changeEvent(QEvent* event) override;
-    bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
-    struct Row {
-        const SettingLook* look;
-        QLabel* label;
-        std::unique_ptr<SettingEditor> editor;
-    };
-
     void addRows();
     std::unique_ptr<SettingEditor> makeEditor(const SettingLook& look);
     // The editor's widget, of the class that the kind of the setting has.
     template <typename Widget>
     Widget* editor(std::string_view key) const;
-    static void placeNext(QGridLayout* grid, QWidget* label, QWidget* editor);
-    std::vector<QWidget*> stops(const Row& row) const;
+    std::vector<QWidget*> stops(const LabelledSetting& row) const;
     void setFocusOrder(); // as the eye reads
     void connectEditors();
-    void keepTheWheelFrom(QWidget* editors);
     void updateKeepBest();
     void showAdvanced(bool shown);
     void retranslateUi();
@@ -78,7 +71,8 @@ private:
     QGridLayout* m_simpleGrid;
     QGridLayout* m_advancedGrid;
     PolicyChoice* m_policies;
-    std::vector<Row> m_rows; // in the order of SettingWords::looks()
+    WheelGuard* m_wheel;
+    std::vector<LabelledSetting> m_rows; // in the order of SettingWords::looks()
     bool m_evaluated = true;
 };
 

@@ -19,6 +19,7 @@ struct Kind {
 
 constexpr std::array kBytesKinds = {
     Kind{"weights", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Weights"), 0},
+    Kind{"frozen weights", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Frozen weights"), 0},
     Kind{"high plane", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Master weights, high half"), 7},
     Kind{"low plane", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Master weights, low half"), 3},
     Kind{"first moments", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Adam first moments"), 1},
@@ -64,7 +65,7 @@ constexpr std::array kBytesKinds = {
     Kind{"window scalars", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Norm of a window"), 5},
 };
 
-const Kind* find(const std::string& name)
+const Kind* findKind(const std::string& name)
 {
     const auto hit = std::find_if(kBytesKinds.begin(), kBytesKinds.end(),
         [&name](const Kind& kind) { return kind.name == name; });
@@ -75,13 +76,13 @@ const Kind* find(const std::string& name)
 
 QString PlanWords::kind(const std::string& name)
 {
-    const Kind* known = find(name);
+    const Kind* known = findKind(name);
     return known ? tr(known->text) : QString::fromStdString(name);
 }
 
 QColor PlanWords::kindColor(const std::string& name, const ThemeColors& colors)
 {
-    const Kind* known = find(name);
+    const Kind* known = findKind(name);
     return colors.series[known ? known->color : 5];
 }
 

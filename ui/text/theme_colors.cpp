@@ -145,6 +145,14 @@ QPalette themePalette(bool dark)
     return dark ? darkPalette() : lightPalette();
 }
 
+QPalette ringPalette(const QPalette& palette)
+{
+    constexpr int kLighter = 150; // Fusion darkens the window's colour by as much
+    QPalette own;
+    own.setColor(QPalette::Window, themeColors(palette).muted.lighter(kLighter));
+    return own;
+}
+
 double contrastRatio(const QColor& a, const QColor& b)
 {
     const double la = luminance(a);

@@ -35,6 +35,8 @@ struct ThemeColors {
 bool isDark(const QPalette& palette);
 const ThemeColors& themeColors(const QPalette& palette);
 QPalette themePalette(bool dark);
+// For radio buttons: Fusion's own ring can hardly be seen in the dark.
+QPalette ringPalette(const QPalette& palette);
 
 // Contrast ratio of WCAG 2 (1 to 21).
 double contrastRatio(const QColor& a, const QColor& b);

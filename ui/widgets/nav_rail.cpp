@@ -13,7 +13,7 @@ namespace mr::ui {
 namespace {
 
 constexpr int kWidth = 168;
-constexpr int kIconExtent = 20;
+constexpr int kRailIconExtent = 20;
 
 // A flat button. Checked, it has a bar and a tint, not only another colour.
 class RailButton final : public QToolButton
@@ -44,7 +44,8 @@ protected:
             painter.setBrush(Qt::NoBrush);
             painter.drawRoundedRect(frame, 6, 6);
         }
-        const QRect iconRect(14, (height() - kIconExtent) / 2, kIconExtent, kIconExtent);
+        const QRect iconRect(
+            14, (height() - kRailIconExtent) / 2, kRailIconExtent, kRailIconExtent);
         icon().paint(&painter, iconRect);
         QFont own = font();
         own.setBold(isChecked());

@@ -1,6 +1,7 @@
 #include "widgets/plan_panel.h"
 
 #include "text/format.h"
+#include "text/method_words.h"
 #include "text/plan_words.h"
 #include "text/theme_colors.h"
 #include "text/units.h"
@@ -159,6 +160,8 @@ void PlanPanel::addVerdict(QVBoxLayout* layout)
     facts << tr("Precision: %1, recompute: %2")
                  .arg(QString::fromStdString(report.precision),
                      QString::fromStdString(report.recompute));
+    if (const QString trained = MethodWords::trained(report); !trained.isEmpty())
+        facts << trained;
     auto* label = makeMutedLabel(m_content);
     label->setText(facts.join(QLatin1Char('\n')));
     layout->addWidget(label);

@@ -51,6 +51,7 @@ struct PolicyName {
 };
 
 struct PlanReport {
+    std::string method; // "full", "layers" (some of the model) or "lora"
     std::string policy;
     bool exact = true;
     std::string inexactBy; // the option that makes it so; empty: none, or an earlier program's
@@ -105,6 +106,15 @@ Result<DataReport> inspectRunData(const RunSpec& spec);
 Result<PlanReport> planRun(const RunSpec& spec);
 // One report per policy that is built, fastest first; those that do not fit last.
 Result<std::vector<PlanReport>> planAllPolicies(const RunSpec& spec);
+
+// The methods that a run of this model can choose from: full fine-tuning, the layers of the spec if
+// it names some, and an adapter. Options of adapters count for the adapter alone, and may stand in
+// a spec that trains the model itself.
+std::vector<RunSpec> specsOfMethods(const RunSpec& spec);
+// A report for each of specsOfMethods(), under the policy of the spec: in its precision, or the
+// machine's, and in bf16. One that cannot be planned has fits == false and says why in `limit`.
+// The error of the first if none can.
+Result<std::vector<PlanReport>> planAllMethods(const RunSpec& spec);
 
 // "34560 trained parameters of 260032", or the model's alone where all are trained.
 std::string parameterWords(const PlanReport& report);

@@ -63,6 +63,11 @@ std::span<const SpecField> specFields();
 // Null if no setting has this name in JSON.
 const SpecField* findSpecField(std::string_view key);
 
+// Names in JSON of the settings that only an adapter has.
+std::span<const std::string_view> adapterKeys();
+// Takes them from `from`.
+void takeAdapterOptions(const RunSpec& from, RunSpec& spec);
+
 // Text of the command line into a setting. A list gets one more entry, a map one or more
 // "key=value" with commas between them, a dataset its path alone.
 Status readOption(const SpecField& field, std::string_view text, RunSpec& spec);

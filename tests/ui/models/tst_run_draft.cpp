@@ -69,6 +69,30 @@ private Q_SLOTS:
         QVERIFY(draft(now).spec().policyOptions.empty());
     }
 
+    void anAdapterGoesWithItsMethod()
+    {
+        RunSpec from = given();
+        from.method = "lora";
+        from.rank = 64;
+        from.rankPattern = {{"down_proj", "8"}}; // has no editor
+        from.trainLayers = "1-2";
+        RunSpec seen = from;
+        seen.rankPattern.clear();
+        RunDraft draft;
+        draft.fill(from, seen);
+        draft.edit(seen, {});
+        QCOMPARE(draft.spec().rankPattern.size(), std::size_t{1});
+
+        RunSpec now = RunSpec();
+        draft.edit(now, {});
+        QVERIFY(draft.spec().rankPattern.empty() && draft.spec().trainLayers.empty());
+        QCOMPARE(draft.spec().rank, RunSpec().rank);
+        now = seen;
+        now.adapterDir = "/adapters/notes";
+        draft.edit(now, {});
+        QVERIFY(draft.spec().rankPattern.empty());
+    }
+
     void aModelFolderTakesThePlaceOfAConfig()
     {
         RunSpec from = given();

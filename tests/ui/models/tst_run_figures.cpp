@@ -140,6 +140,39 @@ private slots:
         QCOMPARE(policyOf(run), QString("zero-offload"));
     }
 
+    void whatARunTrainsIsReadFromItsSettings()
+    {
+        const auto method = [](const char* config) {
+            RunRow run;
+            run.configJson = config;
+            return methodOf(run);
+        };
+        QCOMPARE(method(""), QString());
+        QCOMPARE(method("{\"method\":\"full\",\"rank\":16}"), QString());
+        QCOMPARE(method("{\"method\":\"lora\",\"rank\":8,\"train_layers\":\"1-2\"}"),
+            QString("adapter, rank 8"));
+        QCOMPARE(method("{\"method\":\"full\",\"train_layers\":\"20-31,head\"}"),
+            QString("layers 20-31,head"));
+        QCOMPARE(method("{\"method\":\"galore\"}"), QString("galore")); // a later program's
+    }
+
+    void aComparisonSaysWhatEachRunTrained()
+    {
+        RunFigures whole = figuresOf(steps(2, 0, 1.0));
+        RunFigures adapter = whole;
+        adapter.method = QStringLiteral("adapter, rank 8");
+        ComparisonModel model;
+
+        model.setRuns(whole, adapter);
+
+        const auto text = [&](int column) {
+            return model.index(ComparisonModel::Trained, column).data().toString();
+        };
+        QCOMPARE(text(ComparisonModel::First), QString("everything"));
+        QCOMPARE(text(ComparisonModel::Second), QString("adapter, rank 8"));
+        QVERIFY2(model.csv().contains("\nmethod,,\"adapter, rank 8\"\n"), model.csv().constData());
+    }
+
     void theTableShowsBothAndTheirRatio()
     {
         const auto [first, second] = demoPair(300, 300);

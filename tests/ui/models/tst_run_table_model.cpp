@@ -52,6 +52,24 @@ private slots:
         QCOMPARE(inserted[0][1].toInt(), 0);
     }
 
+    void anAdapterIsNamedAndFound()
+    {
+        RunTableModel model;
+        std::vector<RunRow> rows = *demoRuns();
+        rows[1].configJson = "{\"method\":\"lora\",\"rank\":8}";
+        model.setRuns(shared(rows));
+
+        const auto text = [&](int row) {
+            return model.index(row, RunTableModel::Method).data().toString();
+        };
+        QCOMPARE(text(0), QString());
+        QCOMPARE(text(1), QString("adapter, rank 8"));
+        RunFilterModel filter;
+        filter.setSourceModel(&model);
+        filter.setText("rank 8");
+        QCOMPARE(filter.rowCount(), 1);
+    }
+
     void changedRunsAreChangedInPlaceAndMissingOnesRemoved()
     {
         RunTableModel model;

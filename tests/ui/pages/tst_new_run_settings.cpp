@@ -36,6 +36,7 @@ Json otherThan(const std::string& field, const Json& usual)
     const std::map<std::string, Json> words = {{"schedule", "linear"}, {"precision", "fp32"},
         {"recompute", "block"}, {"device", "cuda"}, {"policy", "of-another-program"},
         {"seed", (std::uint64_t{1} << 63) + 12345}, {"policy_options", {{"interval", "4"}}},
+        {"rank_pattern", {{"down_proj", "8"}}}, {"alpha_pattern", {{"down_proj", "16"}}},
         {"disk_paths", {"/fast/one", "/fast/two/"}}};
     const Json source = {{"path", "/data/../data/a.jsonl"}, {"format", "jsonl"},
         {"columns", {{"prompt", "q"}, {"style", "plain"}}}};
@@ -43,6 +44,8 @@ Json otherThan(const std::string& field, const Json& usual)
         return word->second;
     if (field == "data" || field == "eval_data")
         return {source, {{"path", "/b"}, {"format", "text"}, {"columns", Json::object()}}};
+    if (field == "method")
+        return "lora";
     if (usual.is_boolean())
         return !usual.get<bool>();
     if (usual.is_number_float())

@@ -436,7 +436,8 @@ PlanReport fakePlan(bool fits)
     plan.device = "CPU (2 threads)";
     plan.precision = "bf16";
     plan.recompute = "block";
-    plan.parameters = 1'100'000'000;
+    plan.method = "full";
+    plan.parameters = plan.trainedParameters = 1'100'000'000;
     plan.steps = 250;
     plan.tokensPerStep = 8192;
     const std::uint64_t budget = fits ? 6 * kGiB : 3 * kGiB;
@@ -456,6 +457,41 @@ PlanReport fakePlan(bool fits)
     plan.predictedComputeMs = 3300.0;
     plan.predictedStallMs = {350.0, 180.0, 340.0, 0.0, 0.0, 40.0};
     return plan;
+}
+
+PlanReport fakeAdapterPlan(std::int64_t rank)
+{
+    PlanReport plan = fakePlan(true);
+    plan.method = "lora";
+    plan.policy = "resident";
+    plan.reason.clear();
+    plan.trainedParameters = rank * 788'480;
+    plan.tiers = {{"device", 6 * kGiB, 3010 * kMiB,
+                      {{"frozen weights", 2098 * kMiB}, {"first moments", 112 * kMiB},
+                          {"activations", 800 * kMiB}}},
+        {"host", 12 * kGiB, 12 * kMiB, {{"batches", 12 * kMiB}}}};
+    plan.checkpointBytes = static_cast<std::uint64_t>(rank) * 12 * kMiB;
+    plan.h2dBytesPerStep = plan.d2hBytesPerStep = 0;
+    plan.predictedStepMs = 3080.0;
+    plan.predictedComputeMs = 3080.0;
+    plan.predictedStallMs = {};
+    return plan;
+}
+
+Result<std::vector<PlanReport>> fakeMethods(const RunSpec& spec)
+{
+    std::vector<PlanReport> plans = {fakePlan(spec.microBatch < 8)};
+    if (spec.method == "full" && !spec.trainLayers.empty()) {
+        plans.push_back(plans.front());
+        plans.back().method = "layers";
+    }
+    plans.push_back(fakeAdapterPlan(spec.rank));
+    if (spec.rank <= 1024)
+        return plans;
+    plans.back() = {};
+    plans.back().method = "lora";
+    plans.back().limit = "rank 2048 is larger than self_attn.k_proj";
+    return plans;
 }
 
 void addDisk(PlanReport& plan)
@@ -531,6 +567,10 @@ UiServices fakeServices(
     services.measureRates = [](const RunSpec&) { return Status(); };
     services.planRun = [](const RunSpec& spec) -> Result<PlanReport> {
         PlanReport plan = fakePlan(spec.microBatch < 8);
+        if (spec.method == "lora")
+            plan = fakeAdapterPlan(spec.rank);
+        if (!spec.trainLayers.empty())
+            plan.trainedParameters = 240'000'000;
         if (spec.policy != "auto") {
             plan.policy = spec.policy;
             plan.reason.clear();
@@ -545,6 +585,7 @@ UiServices fakeServices(
         }
         return plan;
     };
+    services.planAllMethods = fakeMethods;
     services.planFromJson = [](const std::string&) -> Result<PlanReport> { return fakePlan(true); };
     services.policies = {{"auto", {}}, {"resident", "all on the card"},
         {"zero-offload", "state in RAM"}, {"zenflow", "hot columns first"},

@@ -65,6 +65,10 @@ UiServices fakeServices(
     std::shared_ptr<FakeRun> run, std::shared_ptr<const std::vector<RunRow>> runs = nullptr);
 
 PlanReport fakePlan(bool fits);
+// An adapter, which fits wherever the model does.
+PlanReport fakeAdapterPlan(std::int64_t rank);
+// As planAllMethods(); a rank above 1024 is refused.
+Result<std::vector<PlanReport>> fakeMethods(const RunSpec& spec);
 // Adds the disk part of a plan that keeps state on a disk.
 void addDisk(PlanReport& plan);
 DatasetInfo fakeDataset();

@@ -44,6 +44,22 @@ private slots:
 
     void initTestCase() { QLocale::setDefault(QLocale(QLocale::English)); }
 
+    void aPlanSaysHowManyParametersItTrains()
+    {
+        PlanPanel panel;
+        panel.setPlan({fakePlan(true), std::uint64_t{1} << 40, 2});
+        QVERIFY2(textOf(panel).contains("Trains all 1.10 B parameters"), qPrintable(textOf(panel)));
+
+        panel.setPlan({fakeAdapterPlan(16), std::uint64_t{1} << 40, 2});
+
+        QVERIFY2(textOf(panel).contains("Trains 12.6 M parameters; the model has 1.10 B"),
+            qPrintable(textOf(panel)));
+        PlanReport old = fakePlan(true);
+        old.parameters = old.trainedParameters = 0;
+        panel.setPlan({old, std::uint64_t{1} << 40, 2});
+        QVERIFY(!textOf(panel).contains("Trains"));
+    }
+
     void aPlanOnADiskShowsItsTierItsTrafficAndItsWear()
     {
         PlanReport plan = fakePlan(true);

@@ -1,0 +1,223 @@
+#include "pages/method_section.h"
+
+#include "pages/adapter_form.h"
+#include "text/theme_colors.h"
+#include "widgets/message_label.h"
+
+#include <QEvent>
+#include <QLabel>
+#include <QLineEdit>
+#include <QRadioButton>
+#include <QSignalBlocker>
+#include <QStyle>
+#include <QVBoxLayout>
+
+#include <algorithm>
+
+namespace mr::ui {
+
+namespace {
+
+constexpr std::array kMethods = {Method::Everything, Method::Adapter, Method::Layers};
+constexpr int kOptionGap = 10;  // between one choice and the next
+constexpr int kShownBlocks = 4; // of the example: the last ones
+
+const PlanReport* planOf(const std::vector<PlanReport>& plans, Method method)
+{
+    const auto found = std::ranges::find_if(plans,
+        [method](const PlanReport& plan) { return plan.method == MethodWords::word(method); });
+    return found == plans.end() ? nullptr : &*found;
+}
+
+} // namespace
+
+// Made from top to bottom, which is the order of the keyboard.
+MethodSection::MethodSection(QWidget* parent)
+    : QWidget(parent)
+    , m_card(new Card(this))
+{
+    m_card->body()->setSpacing(4);
+    for (const Method method : kMethods) {
+        m_options[static_cast<std::size_t>(method)] = makeOption(method);
+        if (method == Method::Adapter) {
+            m_adapter = new AdapterForm(m_card);
+            addIndented(m_adapter);
+        } else if (method == Method::Layers) {
+            addLayers();
+        }
+    }
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->addWidget(m_card);
+    connect(m_adapter, &AdapterForm::changed, this, &MethodSection::changed);
+    button(Method::Everything)->setChecked(true);
+    showChosen();
+    recolor();
+    retranslateUi();
+}
+
+MethodSection::Option MethodSection::makeOption(Method method)
+{
+    Option made{new QRadioButton(m_card), makeMutedLabel(m_card), new MessageLabel(m_card)};
+    made.button->setObjectName(
+        QStringLiteral("method-") + QLatin1String(MethodWords::word(method)));
+    if (method != kMethods.front())
+        m_card->body()->addSpacing(kOptionGap);
+    m_card->body()->addWidget(made.button);
+    addIndented(made.help);
+    addIndented(made.need);
+    connect(made.button, &QRadioButton::toggled, this, [this](bool on) {
+        showChosen();
+        if (on) // the one that was left has told already
+            emit changed();
+    });
+    return made;
+}
+
+void MethodSection::addIndented(QWidget* widget)
+{
+    const int indent = style()->pixelMetric(QStyle::PM_ExclusiveIndicatorWidth) +
+                       style()->pixelMetric(QStyle::PM_RadioButtonLabelSpacing);
+    widget->setContentsMargins(indent, 0, 0, 0);
+    m_card->body()->addWidget(widget);
+}
+
+void MethodSection::addLayers()
+{
+    const SettingLook& look = SettingWords::layersLook();
+    m_layersForm = new QWidget(m_card);
+    m_layers = LabelledSetting::make(
+        look, SettingEditor::make(*findSpecField(look.key), look, m_layersForm), m_layersForm);
+    auto* layout = new QVBoxLayout(m_layersForm);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(4);
+    layout->addSpacing(4);
+    layout->addWidget(m_layers->label);
+    layout->addWidget(m_layers->editor->widget());
+    onEdited(m_layers->editor->widget(), this, [this] { emit changed(); });
+    addIndented(m_layersForm);
+}
+
+const MethodSection::Option& MethodSection::option(Method method) const
+{
+    return m_options.at(static_cast<std::size_t>(method));
+}
+
+QLineEdit* MethodSection::layers() const
+{
+    return qobject_cast<QLineEdit*>(m_layers->editor->widget());
+}
+
+Method MethodSection::method() const
+{
+    const auto chosen = std::ranges::find_if(
+        kMethods, [this](Method method) { return button(method)->isChecked(); });
+    return chosen == kMethods.end() ? Method::Everything : *chosen;
+}
+
+void MethodSection::writeTo(RunSpec& spec) const
+{
+    const Method chosen = method();
+    spec.method = chosen == Method::Adapter ? "lora" : "full";
+    if (chosen == Method::Adapter)
+        m_adapter->writeTo(spec);
+    if (chosen == Method::Layers)
+        m_layers->editor->write(spec);
+}
+
+RunSpec MethodSection::withAdapter(RunSpec spec) const
+{
+    const std::string layers = spec.trainLayers;
+    if (method() == Method::Adapter)
+        return spec;
+    m_adapter->writeTo(spec);
+    spec.trainLayers = layers;
+    return spec;
+}
+
+void MethodSection::readFrom(const RunSpec& spec)
+{
+    const QSignalBlocker quiet(this);
+    const bool isAdapter = spec.method == "lora";
+    m_adapter->readFrom(spec);
+    m_layers->editor->read(isAdapter ? RunSpec() : spec);
+    const Method rest = spec.trainLayers.empty() ? Method::Everything : Method::Layers;
+    button(isAdapter ? Method::Adapter : rest)->setChecked(true);
+}
+
+void MethodSection::setModel(const std::optional<ModelInfo>& model)
+{
+    m_blocks = model ? model->layers : 0;
+    QString example;
+    if (m_blocks > 0)
+        example = tr("For example %1-%2,head: the model has embedding, blocks 0 to %2 and head")
+                      .arg(std::max<std::int64_t>(0, m_blocks - kShownBlocks))
+                      .arg(m_blocks - 1);
+    layers()->setPlaceholderText(example);
+}
+
+void MethodSection::setPlans(const std::vector<PlanReport>& plans)
+{
+    m_plans = plans;
+    showPlans();
+}
+
+QString MethodSection::problem() const
+{
+    if (method() == Method::Layers && layers()->text().trimmed().isEmpty())
+        return tr("Name the layers to train, or choose to train everything.");
+    return {};
+}
+
+void MethodSection::showChosen()
+{
+    m_adapter->setVisible(method() == Method::Adapter);
+    m_layersForm->setVisible(method() == Method::Layers);
+}
+
+void MethodSection::showPlans()
+{
+    const PlanReport* full = planOf(m_plans, Method::Everything);
+    const PlanReport* adapter = planOf(m_plans, Method::Adapter);
+    const bool isAdvised = full != nullptr && adapter != nullptr && !full->fits && adapter->fits;
+    for (const Method method : kMethods) {
+        const Option& shown = option(method);
+        const QString name = MethodWords::name(method);
+        const bool isBest = isAdvised && method == Method::Adapter;
+        shown.button->setText(isBest ? tr("%1, recommended", "a method").arg(name) : name);
+        const PlanReport* plan = planOf(m_plans, method);
+        if (plan == nullptr)
+            shown.need->clear();
+        else
+            shown.need->show(plan->fits ? MessageLabel::Kind::Good : MessageLabel::Kind::Warning,
+                MethodWords::need(*plan));
+        shown.button->setAccessibleDescription(
+            (MethodWords::help(method) + QLatin1Char(' ') + shown.need->text()).trimmed());
+    }
+}
+
+void MethodSection::recolor()
+{
+    for (const Option& shown : m_options)
+        shown.button->setPalette(ringPalette(palette()));
+}
+
+void MethodSection::changeEvent(QEvent* event)
+{
+    QWidget::changeEvent(event);
+    if (event->type() == QEvent::LanguageChange)
+        retranslateUi();
+    if (event->type() == QEvent::PaletteChange)
+        recolor();
+}
+
+void MethodSection::retranslateUi()
+{
+    m_card->setTitle(tr("What to train"));
+    for (const Method method : kMethods)
+        option(method).help->setText(MethodWords::help(method));
+    m_layers->retranslate();
+    showPlans();
+}
+
+} // namespace mr::ui
