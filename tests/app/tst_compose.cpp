@@ -147,7 +147,8 @@ private Q_SLOTS:
         const auto plans = mr::app::planMethodsForMachine(spec);
 
         QVERIFY2(plans.ok(), plans.status().message().c_str());
-        for (const mr::PlanReport& plan : mr::Result(plans).value()) {
+        const std::vector<mr::PlanReport> list = mr::Result(plans).value();
+        for (const mr::PlanReport& plan : list) {
             QVERIFY2(plan.fits, plan.limit.c_str());
             QVERIFY(plan.precision != "fp32" || plan.predictedStepMs > 0.0);
         }
