@@ -49,7 +49,7 @@ constexpr double kMostBesideOthers = 3.0; // times as much
 constexpr int kTurns = 12;                // that follow each thing that is done
 constexpr int kMostWaitMs = 30'000;
 
-double mostMs()
+[[maybe_unused]] double mostMs()
 {
     return qEnvironmentVariableIsSet("MR_QUIET") ? kMostMs : kMostBesideOthers * kMostMs;
 }

@@ -1,11 +1,11 @@
 // Runs that train an adapter beside a model, or some of its layers: stopped and resumed, saved,
 // gone on from, and refused where the model is another one.
 
-#include "core/answer/inference.h"
 #include "core/model/frozen_model.h"
 #include "core/model/peft_folder.h"
 #include "core/run/changed_model.h"
 #include "core/run/run_rig.h"
+#include "core/run/saved_loss.h"
 #include "support/test_room.h"
 
 #include <millrace/spec_fields.h>
@@ -39,23 +39,6 @@ RunSpec layerSpec(const RunRig& rig, const std::string& name)
     spec.trainLayers = "1";
     spec.accumulate = 3;
     return spec;
-}
-
-// Mean cross-entropy of what a run saved, on the pairs it was trained on.
-double lossOf(const RunRig& rig, const std::string& model, const std::string& adapter)
-{
-    const auto device = smallDevice();
-    InferenceOptions options;
-    options.seqLen = 40;
-    options.adapter = adapter;
-    auto loaded = InferenceModel::load(model, options, *device);
-    if (!loaded.ok())
-        qFatal("%s", loaded.status().message().c_str());
-    TokenSetOptions set;
-    set.seqLen = 40;
-    const auto pairs = buildTokenSet(
-        {{rig.folder.path("pairs.jsonl"), DataFormat::Auto, {}}}, loaded.value()->tokenizer(), set);
-    return loaded.value()->evaluate(Result(pairs).value()).value().loss;
 }
 
 std::map<std::string, std::vector<float>> tensorsIn(MasterReader& reader, const ParamTable& table)
@@ -203,7 +186,7 @@ void TestAdapterRuns::whatIsSavedIsWhatWasTrained()
     const double saved = lossOf(m_rig, m_rig.model.path(), (run.dir / "adapter").string());
 
     QVERIFY(std::abs(saved - run.progress.evalLoss) < 1e-6);
-    QVERIFY(saved < lossOf(m_rig, m_rig.model.path(), {}) - 0.1);
+    QVERIFY(saved < lossOf(m_rig, m_rig.model.path()) - 0.1);
 }
 
 void TestAdapterRuns::aRunGoesOnFromAnAdapter()

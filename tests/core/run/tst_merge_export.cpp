@@ -1,8 +1,8 @@
 // Models with an adapter in their weights: against PEFT's merge, against the run that trained it,
 // and the refusals.
 
-#include "core/answer/inference.h"
 #include "core/run/run_rig.h"
+#include "core/run/saved_loss.h"
 #include "core/save/merge_export.h"
 #include "support/test_room.h"
 
@@ -43,22 +43,6 @@ Tensor tensorOf(const fs::path& folder, const std::string& name)
                 })
                 .ok();
     return out;
-}
-
-double lossOf(const RunRig& rig, const ModelPlace& place)
-{
-    const auto device = smallDevice();
-    InferenceOptions options;
-    options.seqLen = 40;
-    options.adapter = place.adapter;
-    auto loaded = InferenceModel::load(place.model, options, *device);
-    if (!loaded.ok())
-        qFatal("%s", loaded.status().message().c_str());
-    TokenSetOptions set;
-    set.seqLen = 40;
-    const auto pairs = buildTokenSet(
-        {{rig.folder.path("pairs.jsonl"), DataFormat::Auto, {}}}, loaded.value()->tokenizer(), set);
-    return loaded.value()->evaluate(Result(pairs).value()).value().loss;
 }
 
 } // namespace
@@ -140,9 +124,9 @@ void TestMergeExport::aMergedRunAnswersAsItsAdapterDoes()
     QVERIFY2(report.ok(), report.status().message().c_str());
     const MergeCount count = Result(report).value().count;
     QVERIFY(count.unchanged > 0 && count.unchanged < count.elements);
-    const double apart = lossOf(m_rig, place);
-    QVERIFY(std::abs(lossOf(m_rig, {folder.path("out")}) - apart) < 1e-4);
-    QVERIFY(std::abs(lossOf(m_rig, {m_rig.model.path()}) - apart) > 0.05);
+    const double apart = lossOf(m_rig, place.model, place.adapter);
+    QVERIFY(std::abs(lossOf(m_rig, folder.path("out")) - apart) < 1e-4);
+    QVERIFY(std::abs(lossOf(m_rig, m_rig.model.path()) - apart) > 0.05);
     QVERIFY(fs::exists(folder.path("out/tokenizer.model")));
     QCOMPARE(modelPlaceOf(folder.path("out")).value().adapter, std::string());
 }

@@ -27,8 +27,9 @@ namespace {
 constexpr std::size_t kMaxPrimitives = 512;
 
 // oneDNN's code generator maps pages for its code and crashes where it gets none. A primitive takes
-// a quarter of this; other threads may take the rest meanwhile.
-constexpr std::size_t kRoomForPrimitive = 64 << 20;
+// 16 MiB of this. The rest is for other threads: the first allocation of each reserves 128 MiB of
+// addresses for malloc's arena, and leaves that undone where there is less.
+constexpr std::size_t kRoomForPrimitive = 192 << 20;
 
 // Asks the system, not malloc, which may have as much left without asking.
 bool hasRoomForPrimitive() noexcept
