@@ -2469,12 +2469,12 @@
             <translation>ランクの平方根で割る (rsLoRA)</translation>
         </message>
         <message>
-            <source>Rate of B</source>
-            <translation>B の学習率</translation>
+            <source>Rate of B (LoRA+)</source>
+            <translation>B の学習率 (LoRA+)</translation>
         </message>
         <message>
-            <source>Learning rate of the adapter's second matrices, as a multiple of that of the first (LoRA+). 16 is common.</source>
-            <translation>アダプターの2番目の行列の学習率を、1番目の行列の学習率の何倍にするか (LoRA+)。16 がよく使われます。</translation>
+            <source>Learning rate of the adapter's second matrices, as a multiple of that of the first. 16 is common.</source>
+            <translation>アダプターの2番目の行列の学習率を、1番目の行列の学習率の何倍にするか。16 がよく使われます。</translation>
         </message>
         <message>
             <source>Layers</source>

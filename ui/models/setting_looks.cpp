@@ -164,9 +164,9 @@ std::span<const SettingLook> SettingWords::adapterLooks()
             QT_TR_NOOP("Scales by alpha / √rank instead, so that a large rank learns as fast as "
                        "a small one."),
             kAdvanced, nullptr, nullptr, QT_TR_NOOP("By the root of the rank (rsLoRA)")},
-        number("lora_plus", QT_TR_NOOP("Rate of B"),
+        number("lora_plus", QT_TR_NOOP("Rate of B (LoRA+)"),
             QT_TR_NOOP("Learning rate of the adapter's second matrices, as a multiple of that of "
-                       "the first (LoRA+). 16 is common."),
+                       "the first. 16 is common."),
             1, 1.0),
     };
     return kLooks;
