@@ -11,13 +11,25 @@ void LayerEmitter::begin(const StepLayout& layout)
 {
     StepPlan& plan = m_writer.plan();
     plan.weightSlots = layout.weightSlots;
-    m_slots.begin(layout.weightSlots);
+    m_slots.begin(layout.weightSlots,
+        m_writer.isTraining() ? std::span(m_writer.in().heldSlots) : std::span<const HeldSlot>());
     m_activations.begin(layout);
     m_boundaries.begin(layout);
     m_fetched = 0;
     m_backwardLeft.assign(static_cast<std::size_t>(m_writer.terms().layers()), plan.microBatches);
     for (int m = 0; m < std::min(plan.batchBuffers, plan.microBatches); ++m)
         fetchBatch();
+}
+
+void LayerEmitter::keepSlots(Carry& out) const
+{
+    out.heldSlots.clear();
+    const auto isKept = [this](const WeightSlot& slot) {
+        return slot.group.value >= 0 && m_writer.terms().fetchesFrozen(slot.group);
+    };
+    if (std::ranges::any_of(m_slots.all(), isKept))
+        for (const WeightSlot& slot : m_slots.all())
+            out.heldSlots.push_back({isKept(slot) ? slot.group : GroupId{-1}});
 }
 
 void LayerEmitter::fetchBatch()

@@ -36,6 +36,9 @@ public:
     // The plan has its micro-batches by now. Fetches the first of them.
     void begin(const StepLayout& layout);
 
+    // Behind the last item: what the slots hold for the next step.
+    void keepSlots(Carry& out) const;
+
     // Internal if its micro-batch is not on the device by then.
     Status emit(const WorkItem& item);
     // Was it the last backward of its layer in this step?

@@ -196,10 +196,10 @@ struct UnfinishedTask {
     Wait origin; // in the plan that leaves it, or in the carry that plan was built from
 };
 
-// A slot that keeps its weights from one step to the next.
+// A slot that keeps frozen weights from one step to the next: those that backward used last are
+// those that forward needs first.
 struct HeldSlot {
-    GroupId group;
-    StepIndex version = 0;
+    GroupId group{-1}; // value -1: nothing of use
 };
 
 // The update of a whole window, which the host makes beside the next window, a slice in every
@@ -218,7 +218,7 @@ struct Carry {
     StepIndex step = 0;                     // that left it
     std::vector<PendingUpdate> pending;     // by due step, then group, then first element
     std::vector<UnfinishedTask> unfinished; // targets of waits; empty after a restart
-    std::vector<HeldSlot> heldSlots;        // by group
+    std::vector<HeldSlot> heldSlots;        // by slot; empty after a restart or an evaluation
     std::int64_t window = 0;                // windows completed since the run began
     int stepsIntoWindow = 0;                // gradients in the sums, below windowSteps
     bool landed = false;            // the last step's gradient is on the host and not yet summed

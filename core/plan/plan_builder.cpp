@@ -130,6 +130,7 @@ Status PlanBuilder::buildPlanInto(
     MR_TRY(keepNorm(spec.step, out));
     m_layers.begin(m_training); // before late uploads, so that the first forward waits for its own
     MR_TRY(m_terms.byColumns ? emitWindowStep(out.out) : emitStep(out.out));
+    m_layers.keepSlots(out.out);
     forecast(m_training, last);
     return {};
 }

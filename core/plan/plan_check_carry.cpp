@@ -159,6 +159,24 @@ Status checkUnfinished(const PlanUnderCheck& check)
     return {};
 }
 
+// What is in the slots at the end and no update changes. A flush uses none.
+std::vector<HeldSlot> heldAfter(const PlanUnderCheck& check)
+{
+    if (!check.isTraining())
+        return check.in.heldSlots;
+    std::vector<HeldSlot> held = check.in.heldSlots;
+    held.resize(static_cast<std::size_t>(std::max(0, check.plan.weightSlots)));
+    for (const Task& task : check.plan.tasks) {
+        const bool isFetch = task.kind == TaskKind::FetchFrozen ||
+                             (task.kind == TaskKind::FetchWeights && check.streams(task.group));
+        if (isFetch && task.slot < held.size())
+            held[task.slot].group = check.fetchesFrozen(task.group) ? task.group : GroupId{-1};
+    }
+    const bool isAny =
+        std::ranges::any_of(held, [](const HeldSlot& slot) { return slot.group.value >= 0; });
+    return isAny ? held : std::vector<HeldSlot>();
+}
+
 Status checkLeft(const PlanUnderCheck& check)
 {
     const Carry& in = check.in;
@@ -179,12 +197,12 @@ Status checkLeft(const PlanUnderCheck& check)
         return check.broken(PlanRule::CarryFollows, "columns change owner without a choice");
     if (out.hostJob.has_value() && !in.hostJob.has_value() && !closed)
         return check.broken(PlanRule::CarryFollows, "a host job is made up");
-    const bool sameSlots = std::equal(out.heldSlots.begin(), out.heldSlots.end(),
-        in.heldSlots.begin(), in.heldSlots.end(), [](const HeldSlot& a, const HeldSlot& b) {
-            return a.group == b.group && a.version == b.version;
-        });
-    if (!sameSlots) // weights that stream come anew in every step
-        return check.broken(PlanRule::CarryFollows, "a slot is held where weights need none");
+    const std::vector<HeldSlot> held = heldAfter(check);
+    const bool sameSlots = std::ranges::equal(out.heldSlots, held,
+        [](const HeldSlot& a, const HeldSlot& b) { return a.group == b.group; });
+    if (!sameSlots)
+        return check.broken(
+            PlanRule::CarryFollows, "a slot is said to hold other frozen weights than it does");
     return checkUnfinished(check);
 }
 

@@ -23,6 +23,10 @@ public:
         , m_slots(static_cast<std::size_t>(std::max(0, check.plan.weightSlots)))
         , m_writes(check.shape.groups.size())
     {
+        const auto& held = check.in.heldSlots;
+        for (std::size_t i = 0; i < std::min(held.size(), m_slots.size()); ++i)
+            if (check.isTraining() && isFrozen(held[i].group))
+                m_slots[i] = {held[i].group, 0, check.frozenElements(held[i].group), true};
     }
 
     Status run()
@@ -117,13 +121,19 @@ private:
         const Task& task = m_check.at(index);
         Slot& slot = m_slots[task.slot];
         const StepIndex version = task.version - (isWork(task) ? 0 : 1);
-        if (slot.group != task.group || slot.version != version ||
-            slot.elements != neededBy(task.group))
+        const bool isOfVersion = slot.version == version || isFrozen(task.group);
+        if (slot.group != task.group || !isOfVersion || slot.elements != neededBy(task.group))
             return m_check.broken(PlanRule::WeightsAtVersion, index,
                 isWork(task) ? "its weights may not have come"
                              : "its weights may not be on the device");
         slot.used = true;
         return {};
+    }
+
+    bool isFrozen(GroupId group) const
+    {
+        return group.value >= 0 && group.value < m_check.shape.layers() &&
+               m_check.fetchesFrozen(group);
     }
 
     std::int64_t neededBy(GroupId group) const

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace mr {
@@ -22,8 +23,15 @@ struct WeightSlot {
 class WeightSlots
 {
 public:
-    // Nothing that streams is kept from one step to the next.
-    void begin(int count) { m_slots.assign(static_cast<std::size_t>(count), {}); }
+    // Of all that streams only frozen weights are kept from one step to the next: `held`.
+    void begin(int count, std::span<const HeldSlot> held = {})
+    {
+        m_slots.assign(static_cast<std::size_t>(count), {});
+        for (std::size_t i = 0; i < std::min(held.size(), m_slots.size()); ++i)
+            m_slots[i].group = held[i].group;
+    }
+
+    std::span<const WeightSlot> all() const noexcept { return m_slots; }
 
     WeightSlot& at(std::uint8_t slot) { return m_slots[slot]; }
 

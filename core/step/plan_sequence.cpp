@@ -70,14 +70,16 @@ void PlanSequence::skipStep(StepIndex step)
 
 void PlanSequence::returnTo(StepIndex done)
 {
-    if (m_built.out.step == done)
-        return;
-    m_built.out = m_before;
-    m_newest = m_earlier;
+    if (m_built.out.step != done) {
+        m_built.out = m_before;
+        m_newest = m_earlier;
+    }
+    m_built.out.heldSlots.clear(); // what failed may have used them
 }
 
 Status PlanSequence::planEvaluation(const StepSpec& spec, StepPlan& out)
 {
+    m_built.out.heldSlots.clear(); // it uses them
     return m_builder.buildEvaluationInto(spec, m_built.out, m_parts.rates, out);
 }
 

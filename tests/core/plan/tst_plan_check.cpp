@@ -549,9 +549,7 @@ private Q_SLOTS:
             [](Carry& carry) { carry.window += 1; },
             [](Carry& carry) { carry.stepsIntoWindow = 1; },
             [](Carry& carry) { carry.ownership = OwnershipId{3}; },
-            [](Carry& carry) {
-                holdSlot(carry, {GroupId{1}, 7});
-            },
+            [](Carry& carry) { holdSlot(carry, {GroupId{1}}); },
             [](Carry& carry) {
                 carry.unfinished.push_back({Task{}, Wait::onTask(9999)});
             },

@@ -72,6 +72,25 @@ private Q_SLOTS:
             groupsOf(bench.plan(), TaskKind::UpdateOnDevice), (std::vector<int>{1, 2, 3, 4, 5}));
     }
 
+    // Backward ended with them.
+    void theNextForwardFindsTheLowestBlocks()
+    {
+        Bench bench = benchOf(5);
+        bench.build();
+        const Carry first = bench.built.out;
+        bench.in = first;
+        bench.build();
+        QCOMPARE(bench.check().message(), std::string());
+        QCOMPARE(
+            groupsOf(bench.plan(), TaskKind::FetchFrozen), (std::vector<int>{3, 4, 5, 3, 2, 1}));
+
+        bench.in.heldSlots.clear(); // an evaluation used them meanwhile
+        BREAKS(bench, "weights are resident at the version");
+        bench.in = first;
+        bench.built.out.heldSlots.clear();
+        BREAKS(bench, "a slot is said to hold other frozen weights");
+    }
+
     // Vertical order: any number of micro-batches shares a fetch.
     void theLinkCarriesTheModelTwice()
     {
