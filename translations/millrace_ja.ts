@@ -2413,7 +2413,7 @@
             <translation>アルファ</translation>
         </message>
         <message>
-            <source>What the adapter adds is scaled by alpha / rank.</source>
+            <source>The adapter's output is multiplied by alpha / rank.</source>
             <translation>アダプターの出力は「アルファ / ランク」倍されます。</translation>
         </message>
         <message>

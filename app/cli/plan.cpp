@@ -73,6 +73,8 @@ std::string exactness(const PlanReport& report)
 
 void printReport(const PlanReport& report, const std::optional<DataReport>& data)
 {
+    if (report.tiers.empty()) // it was refused
+        return printText("policy %s: %s", policyWords(report.policy).c_str(), report.limit.c_str());
     printText("policy %s (%s), %s, recompute %s, %s: %s", policyWords(report.policy).c_str(),
         exactness(report).c_str(), report.precision.c_str(), report.recompute.c_str(),
         parameterWords(report).c_str(), report.fits ? "fits" : report.limit.c_str());

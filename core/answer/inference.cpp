@@ -56,10 +56,7 @@ Status InferenceModel::addAdapter(const std::string& adapter)
 // Checks that it is of this model.
 Status InferenceModel::loadAdapter(const std::string& adapter, const PeftConfig& config)
 {
-    if (!config.baseHash.empty() && config.baseHash != m_modelHash)
-        return Status::error(ErrorKind::InvalidArgument,
-            adapter + ": was trained beside a model with other weights than those of " + m_folder +
-                "; name that model");
+    MR_TRY(checkBase(adapter, config, m_folder, m_modelHash));
     MR_ASSIGN(const auto weights, openPeftWeights(adapter, m_table));
     MR_TRY(installMaster(*m_executor, *m_memory, *weights));
     m_memory->addsAdapter = true;

@@ -1,12 +1,17 @@
-// Plans for training the whole model, some of its layers or an adapter, beside each other.
+// Plans beside each other: for training the whole model, some of its layers or an adapter; and
+// under every policy. One that is refused says why and does not keep the others from being seen.
 
 #include "core/choose/trained_part.h"
+#include "core/plan/policies.h"
 
 #include <millrace/planner.h>
 #include <millrace/spec_fields.h>
 
+#include <algorithm>
 #include <optional>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 namespace mr {
 namespace {
@@ -39,7 +44,7 @@ PlanReport refusal(const RunSpec& spec, const Status& why)
     return report;
 }
 
-class MethodPlans
+class PlansTogether
 {
 public:
     // Returns the precision of the report.
@@ -89,7 +94,7 @@ std::vector<RunSpec> specsOfMethods(const RunSpec& spec)
 Result<std::vector<PlanReport>> planAllMethods(const RunSpec& spec)
 {
     const std::string bf16(name(PrecisionChoice::BF16));
-    MethodPlans plans;
+    PlansTogether plans;
     for (RunSpec& one : specsOfMethods(spec)) {
         const std::string precision = plans.add(one);
         const bool isOpen = precision == name(PrecisionChoice::Auto); // it was refused
@@ -99,6 +104,24 @@ Result<std::vector<PlanReport>> planAllMethods(const RunSpec& spec)
         (void)plans.add(one);
     }
     return plans.take();
+}
+
+Result<std::vector<PlanReport>> planAllPolicies(const RunSpec& spec)
+{
+    PlansTogether plans;
+    for (const PolicyInfo& info : policyTable()) {
+        RunSpec one = spec;
+        one.policy = info.name;
+        (void)plans.add(one);
+    }
+    MR_ASSIGN(auto reports, plans.take());
+    const auto rank = [](const PlanReport& r) {
+        const bool timed = r.predictedStepMs > 0.0;
+        return std::tuple(!r.fits, !timed, r.predictedStepMs);
+    };
+    std::stable_sort(reports.begin(), reports.end(),
+        [&](const PlanReport& a, const PlanReport& b) { return rank(a) < rank(b); });
+    return reports;
 }
 
 } // namespace mr

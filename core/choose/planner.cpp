@@ -388,22 +388,4 @@ Result<PlanReport> planRun(const RunSpec& spec)
     return report;
 }
 
-Result<std::vector<PlanReport>> planAllPolicies(const RunSpec& spec)
-{
-    std::vector<PlanReport> reports;
-    for (const PolicyInfo& info : policyTable()) {
-        RunSpec one = spec;
-        one.policy = info.name;
-        MR_ASSIGN(auto report, planRun(one));
-        reports.push_back(std::move(report));
-    }
-    const auto rank = [](const PlanReport& r) {
-        const bool timed = r.predictedStepMs > 0.0;
-        return std::tuple(!r.fits, !timed, r.predictedStepMs);
-    };
-    std::stable_sort(reports.begin(), reports.end(),
-        [&](const PlanReport& a, const PlanReport& b) { return rank(a) < rank(b); });
-    return reports;
-}
-
 } // namespace mr

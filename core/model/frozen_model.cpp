@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -104,12 +105,18 @@ public:
 
     Result<double> valueFor(const std::string& module, double otherwise) const
     {
+        std::optional<double> found;
         for (const auto& [pattern, value] : m_rules) {
             MR_ASSIGN(const bool holds, pattern.matches(module));
+            if (holds && found && *found != value)
+                return Status::error(ErrorKind::InvalidArgument,
+                    fmt::format(
+                        "adapter: patterns give {} both {} and {}; let one of them match it",
+                        module, *found, value));
             if (holds)
-                return value;
+                found = value;
         }
-        return otherwise;
+        return found.value_or(otherwise);
     }
 
 private:

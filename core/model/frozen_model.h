@@ -29,7 +29,8 @@
 namespace mr {
 
 // A rule holds for a module if its key, a regular expression, matches the module's name whole or
-// behind a dot; the first that does counts (PEFT's rank_pattern and alpha_pattern).
+// behind a dot (PEFT's rank_pattern and alpha_pattern). In PEFT the first that does counts, by the
+// order of a file; rules that give a module different values are refused here.
 struct AdapterRule {
     std::string key;
     double value = 0.0;

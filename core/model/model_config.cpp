@@ -193,8 +193,10 @@ Result<ModelConfig> parseModelConfig(std::string_view text, const std::string& s
     MR_TRY(fields.status());
     for (const std::string& name : fields.unknown())
         MR_TRY(checkOtherField(name, value.value()[name], source));
-    config.isNf4 = value.value().contains("quantization_config") &&
-                   !value.value()["quantization_config"].is_null();
+    // Any other kind that is not switched off was refused above.
+    const auto quantised = value.value().find("quantization_config");
+    config.isNf4 =
+        quantised != value.value().end() && quantised->is_object() && !quantised->empty();
     config.text = text;
     return config;
 }

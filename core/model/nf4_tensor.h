@@ -31,7 +31,6 @@ namespace mr {
 
 // Behind the name of a matrix.
 inline constexpr std::string_view kNf4State = ".quant_state.bitsandbytes__nf4";
-inline constexpr std::string_view kFp4State = ".quant_state.bitsandbytes__fp4";
 inline constexpr std::array<std::string_view, 5> kNf4Parts = {
     ".absmax", ".quant_map", ".nested_absmax", ".nested_quant_map", kNf4State};
 

@@ -227,6 +227,16 @@ Result<PeftConfig> readPeftConfig(const fs::path& folder)
     return config;
 }
 
+Status checkBase(const fs::path& folder, const PeftConfig& config, const fs::path& model,
+    const std::string& hash)
+{
+    if (config.baseHash.empty() || config.baseHash == hash)
+        return {};
+    return Status::error(ErrorKind::InvalidArgument,
+        folder.string() + ": was trained beside a model with other weights than those of " +
+            model.string() + "; name that model");
+}
+
 Result<std::unique_ptr<MasterReader>> openPeftWeights(
     const fs::path& folder, const ParamTable& table)
 {

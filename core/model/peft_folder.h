@@ -29,6 +29,11 @@ struct PeftConfig {
 
 Result<PeftConfig> readPeftConfig(const std::filesystem::path& folder);
 
+// InvalidArgument: the folder says that its adapter belongs to a model with other weights than this
+// one's. `hash` is the weightsHash of `model`.
+Status checkBase(const std::filesystem::path& folder, const PeftConfig& config,
+    const std::filesystem::path& model, const std::string& hash);
+
 // The adapter's weights. `table` is adapterTable() of the folder's settings, and outlives it.
 Result<std::unique_ptr<MasterReader>> openPeftWeights(
     const std::filesystem::path& folder, const ParamTable& table);

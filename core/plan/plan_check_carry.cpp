@@ -159,7 +159,7 @@ Status checkUnfinished(const PlanUnderCheck& check)
     return {};
 }
 
-// What is in the slots at the end and no update changes. A flush uses none.
+// The slots at the end of the plan, as far as they hold frozen weights. A flush uses no slot.
 std::vector<HeldSlot> heldAfter(const PlanUnderCheck& check)
 {
     if (!check.isTraining())

@@ -23,7 +23,7 @@ struct WeightSlot {
 class WeightSlots
 {
 public:
-    // Of all that streams only frozen weights are kept from one step to the next: `held`.
+    // Frozen weights (`held`) are kept from one step to the next; other weights come anew.
     void begin(int count, std::span<const HeldSlot> held = {})
     {
         m_slots.assign(static_cast<std::size_t>(count), {});

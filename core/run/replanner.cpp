@@ -142,10 +142,7 @@ Status Replanner::startAdapter()
         adapter = initialAdapter(table, spec.seed);
     } else {
         MR_ASSIGN(const PeftConfig config, readPeftConfig(spec.adapterDir));
-        if (!config.baseHash.empty() && config.baseHash != m_run.baseHash)
-            return Status::error(ErrorKind::InvalidArgument,
-                spec.adapterDir + ": was trained beside a model with other weights than those of " +
-                    spec.modelDir + "; name that model");
+        MR_TRY(checkBase(spec.adapterDir, config, spec.modelDir, m_run.baseHash));
         MR_ASSIGN(adapter, openPeftWeights(spec.adapterDir, table));
     }
     return installMaster(m_run.body->executor(), m_run.body->memory(), *adapter);

@@ -40,10 +40,7 @@ Status openParts(const ModelPlace& place, Parts& parts)
     MR_ASSIGN(parts.model, openWeights(place.model, parts.config, model));
     if (!peft.baseHash.empty()) {
         MR_ASSIGN(const std::string hash, weightsHash(model, *parts.model));
-        if (hash != peft.baseHash)
-            return refuse(place.adapter +
-                          ": was trained beside a model with other weights than those of " +
-                          place.model + "; name that model");
+        MR_TRY(checkBase(place.adapter, peft, place.model, hash));
     }
     MR_ASSIGN(parts.adapter, openPeftWeights(place.adapter, parts.table));
     return {};

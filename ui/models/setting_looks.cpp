@@ -150,7 +150,7 @@ std::span<const SettingLook> SettingWords::adapterLooks()
             QT_TR_NOOP("Width of the adapter's matrices: a larger one learns more, and takes more "
                        "memory.")),
         anyNumber("alpha", QT_TR_NOOP("Alpha"),
-            QT_TR_NOOP("What the adapter adds is scaled by alpha / rank."), !kAdvanced,
+            QT_TR_NOOP("The adapter's output is multiplied by alpha / rank."), !kAdvanced,
             QT_TR_NOOP("Automatic (the rank)")),
         advanced("targets", QT_TR_NOOP("Modules"),
             QT_TR_NOOP("Linear modules that get an adapter, for example q_proj,v_proj, or an "

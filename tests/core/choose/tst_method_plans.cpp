@@ -56,6 +56,25 @@ private Q_SLOTS:
         QVERIFY(plans[0].fits && plans[1].fits);
     }
 
+    void policiesThatDoNotTrainAnAdapterSaySoBesideTheOthers()
+    {
+        RunSpec asked = spec();
+        asked.method = "lora";
+        const std::vector<PlanReport> plans = planAllPolicies(asked).value();
+
+        QStringList planned;
+        for (const PlanReport& plan : plans) {
+            if (plan.tiers.empty())
+                QVERIFY2(plan.limit.find("does not train an adapter") != std::string::npos,
+                    plan.limit.c_str());
+            else
+                planned << QString::fromStdString(plan.policy);
+        }
+        planned.sort();
+        QCOMPARE(planned, QStringList({"resident", "streamed"}));
+        QVERIFY(plans.size() > 2);
+    }
+
     void optionsOfAdaptersCountForTheAdapterAlone()
     {
         RunSpec asked = spec();

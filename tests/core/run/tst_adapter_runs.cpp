@@ -216,7 +216,7 @@ void TestAdapterRuns::aRunGoesOnFromAnAdapter()
     QCOMPARE(record.targets, "q_proj,down_proj");
     QCOMPARE(record.trainLayers, "1");
     QCOMPARE(record.alphaPattern, first.alphaPattern);
-    // What is recorded is enough: the folder may go.
+    // The record is enough: the folder may go.
     spec.steps = 6;
     spec.outDir += " gone";
     spec.checkpointEvery = 3;
@@ -413,6 +413,7 @@ void TestAdapterRuns::badSettingsAreRefused_data()
     row("alpha", "-3", "alpha is -3");
     row("targets", "q_proj,fc1", "called 'fc1'; there are down_proj, gate_proj");
     row("targets", "/.*query.*/", "leave no module");
+    row("rank_pattern", "q_proj=2,.*_proj=3", "give model.layers.0.self_attn.q_proj both");
     row("rank_pattern", "q_proj=two", "rank-pattern: 'two' of q_proj is no number");
     row("train_layers", "0-2", "'0-2' is no layer of this model; it has embedding, blocks 0 to 1");
     row("train_layers", "head", "adapters are in the blocks");
