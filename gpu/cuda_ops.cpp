@@ -120,6 +120,13 @@ public:
         return noted(launchBiasGradient(args, streamHandle(stream)));
     }
 
+    Status dequantizeNf4(const DequantizeNf4Args& args, Stream& stream) override
+    {
+        MR_TRY(checkDequantizeNf4(args));
+        const TraceRange range("dequantizeNf4");
+        return noted(launchDequantizeNf4(args, streamHandle(stream)));
+    }
+
     Status quantize(const QuantizeArgs& args, Stream& stream) override
     {
         MR_TRY(checkQuantize(args));

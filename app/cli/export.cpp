@@ -21,6 +21,7 @@ struct ExportOptions {
     std::string form;
     std::string out;
     std::string precision = "auto";
+    std::string base = "auto";
     bool json = false;
 };
 
@@ -46,9 +47,14 @@ Result<MergeReport> exportNow(const ExportOptions& options)
     if (options.form != "merged")
         return Status::error(ErrorKind::InvalidArgument,
             "--to " + options.form + " is not known; use merged (a model folder)");
-    MR_ASSIGN(const auto type, typeOf(options.precision));
+    if (options.base != "auto" && options.base != "original")
+        return Status::error(ErrorKind::InvalidArgument,
+            "--base " + options.base + " is not known; use auto or original");
+    MergeOptions merge;
+    MR_ASSIGN(merge.type, typeOf(options.precision));
+    merge.original = options.base == "original";
     MR_ASSIGN(const ModelPlace place, modelPlaceOf(options.model, options.adapter));
-    return exportMerged(place, options.out, type);
+    return exportMerged(place, options.out, merge);
 }
 
 int exportModel(const ExportOptions& options)
@@ -62,11 +68,14 @@ int exportModel(const ExportOptions& options)
                          static_cast<double>(std::max<std::int64_t>(1, report.count.elements));
     if (options.json) {
         printJson({{"model", options.out}, {"precision", isWide ? "fp32" : "bf16"},
-            {"adapted", report.count.elements}, {"unchanged_in_bf16", report.count.unchanged}});
+            {"nf4_base", report.isNf4}, {"adapted", report.count.elements},
+            {"unchanged_in_bf16", report.count.unchanged}});
         return 0;
     }
     printText("the model is in %s (%s), read back and equal", options.out.c_str(),
         isWide ? "fp32" : "bf16");
+    if (report.isNf4)
+        printText("the adapter is in the model as NF4 holds it, beside which it was trained");
     printText("%s", fmt::format("{:.1f} % of the {} weights that the adapter changes are the same "
                                 "in bf16 as before",
                         100.0 * share, report.count.elements)
@@ -90,6 +99,9 @@ void addExport(CLI::App& app, Action& action)
         ->required();
     command->add_option("--out", options->out, "Folder to write; it must not exist")->required();
     command->add_option("--precision", options->precision, "auto (as the model), bf16 or fp32");
+    command->add_option("--base", options->base,
+        "The weights that the adapter goes into: auto (beside which it was trained) or original "
+        "(of an adapter from --method qlora: before they were quantised)");
     command->add_flag("--json", options->json, "One JSON object on stdout");
     command->callback([options, &action] { action = [options] { return exportModel(*options); }; });
 }

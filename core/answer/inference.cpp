@@ -1,6 +1,7 @@
 #include "core/answer/inference.h"
 
 #include "core/model/frozen_model.h"
+#include "core/model/packed_group.h"
 #include "core/model/peft_folder.h"
 #include "core/model/weights.h"
 #include "core/plan/plan_builder.h"
@@ -45,7 +46,10 @@ Result<std::unique_ptr<InferenceModel>> InferenceModel::describe(
 Status InferenceModel::addAdapter(const std::string& adapter)
 {
     MR_ASSIGN(const PeftConfig config, readPeftConfig(adapter));
-    auto table = adapterTable(m_table, config.settings);
+    m_settings = config.settings;
+    AdapterSettings held = m_settings;
+    held.nf4Base = false; // the model is held as what its codes stand for
+    auto table = adapterTable(m_table, held);
     if (!table.ok())
         return Status::error(table.status().kind(),
             adapter + ": does not fit this model: " + table.status().message());
@@ -70,7 +74,7 @@ Result<bool> InferenceModel::useAdapter(const std::string& adapter)
         return true;
     }
     MR_ASSIGN(const PeftConfig config, readPeftConfig(adapter));
-    if (!isAdapter(m_table) || m_table.frozen->settings != config.settings)
+    if (!isAdapter(m_table) || m_settings != config.settings)
         return false;
     MR_TRY(loadAdapter(adapter, config));
     return true;
@@ -105,7 +109,13 @@ Status InferenceModel::loadWeightsOnto(
     if (adapter.empty())
         return installMaster(*m_executor, *m_memory, *weights);
     MR_ASSIGN(const PeftConfig config, readPeftConfig(adapter));
-    MR_ASSIGN(m_modelHash, installFrozen(*m_executor, m_table, *weights));
+    if (m_settings.nf4Base) {
+        MR_ASSIGN(m_modelHash, weightsHash(wholeModel(m_table), *weights));
+        MR_TRY(
+            installFrozen(*m_executor, m_table, *nf4Model(wholeModel(m_table), *weights)).status());
+    } else {
+        MR_ASSIGN(m_modelHash, installFrozen(*m_executor, m_table, *weights));
+    }
     return loadAdapter(adapter, config);
 }
 

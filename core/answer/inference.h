@@ -75,8 +75,9 @@ private:
 
     ModelConfig m_config;
     ParamTable m_table;
-    std::string m_folder;    // of the model
-    std::string m_modelHash; // of its weights, where there is an adapter
+    std::string m_folder;       // of the model
+    AdapterSettings m_settings; // of the adapter, as its folder has them
+    std::string m_modelHash;    // of its weights, where there is an adapter
     MicroShape m_micro;
     ModelShape m_shape;
     StepSpec m_step;

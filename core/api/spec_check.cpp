@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostDiskPaths = 32; // DiskStore::kMostFiles
 
-constexpr std::array<std::string_view, 4> kMethodsToCome = {"qlora", "dora", "galore", "mezo"};
+constexpr std::array<std::string_view, 3> kMethodsToCome = {"dora", "galore", "mezo"};
 
 template <std::size_t N>
 bool contains(const std::array<std::string_view, N>& words, std::string_view word)
@@ -104,13 +104,13 @@ Status checkAdapter(const RunSpec& s)
 
 Status checkMethod(const RunSpec& s)
 {
-    if (s.method == "lora")
+    if (s.method == "lora" || s.method == "qlora")
         return checkAdapter(s);
     if (contains(kMethodsToCome, s.method))
-        return refuse(
-            "method " + inQuotes(s.method) + " is known but not built yet; use full or lora");
+        return refuse("method " + inQuotes(s.method) +
+                      " is known but not built yet; use full, lora or qlora");
     if (s.method != "full")
-        return refuse("method " + inQuotes(s.method) + " is not known; use full or lora");
+        return refuse("method " + inQuotes(s.method) + " is not known; use full, lora or qlora");
     if (const std::string_view option = adapterOption(s); !option.empty())
         return refuse(std::string(option) +
                       " is an option of adapters, and method is full; add method lora, or leave it "

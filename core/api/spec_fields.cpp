@@ -97,7 +97,8 @@ constexpr std::array kFields{
         "capability 8.9 on; emulated on the CPU)",
         &S::precision},
     SpecField{"method", "method",
-        "full, or lora: an adapter beside the model, whose own weights stay as they are",
+        "full; lora: an adapter beside the model, whose own weights stay as they are; or qlora: an "
+        "adapter beside a model whose matrices are held in 4 bits",
         &S::method},
     SpecField{"rank", "rank", "Rank of the adapter", &S::rank, SpecRange{1.0, kMostRank}},
     SpecField{"alpha", "alpha",

@@ -1,4 +1,5 @@
-// Plans beside each other: for training the whole model, some of its layers or an adapter; and
+// Plans beside each other: for training the whole model, some of its layers or an adapter, beside
+// the model as it is and in 4 bits; and
 // under every policy. One that is refused says why and does not keep the others from being seen.
 
 #include "core/choose/trained_part.h"
@@ -25,11 +26,11 @@ RunSpec trainingAll(RunSpec spec)
 }
 
 // Layers of a spec that trains the model itself are no blocks for an adapter.
-RunSpec trainingAdapter(RunSpec spec)
+RunSpec trainingAdapter(RunSpec spec, std::string_view method)
 {
     if (!isAdapterRun(spec))
         spec.trainLayers.clear();
-    spec.method = "lora";
+    spec.method = method;
     return spec;
 }
 
@@ -84,7 +85,8 @@ std::vector<RunSpec> specsOfMethods(const RunSpec& spec)
         specs.push_back(spec);
         takeAdapterOptions(RunSpec(), specs.back());
     }
-    specs.push_back(trainingAdapter(spec));
+    specs.push_back(trainingAdapter(spec, "lora"));
+    specs.push_back(trainingAdapter(spec, "qlora"));
     const bool isOther = spec.method != "full" && !isAdapterRun(spec);
     if (isOther) // refused by its name
         specs.push_back(spec);

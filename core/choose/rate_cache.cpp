@@ -24,13 +24,14 @@ struct Field {
 };
 
 // One row per number; both directions go through it.
-constexpr std::array<Field<Feedback>, 16> kFields = {{
+constexpr std::array<Field<Feedback>, 17> kFields = {{
     {"h2d_bytes_per_s", [](Feedback& f) -> double& { return f.hostToDeviceBytesPerSecond; }},
     {"d2h_bytes_per_s", [](Feedback& f) -> double& { return f.deviceToHostBytesPerSecond; }},
     {"host_adamw_per_s", [](Feedback& f) -> double& { return f.hostAdamwElementsPerSecond; }},
     {"device_adamw_per_s", [](Feedback& f) -> double& { return f.deviceAdamwElementsPerSecond; }},
     {"device_flops_per_s", [](Feedback& f) -> double& { return f.deviceFlopsPerSecond; }},
     {"gradient_per_s", [](Feedback& f) -> double& { return f.deviceGradientElementsPerSecond; }},
+    {"packed_per_s", [](Feedback& f) -> double& { return f.packedElementsPerSecond; }},
     {"embedding_forward_s", [](Feedback& f) -> double& { return f.embedding.forward; }},
     {"embedding_backward_s", [](Feedback& f) -> double& { return f.embedding.backward; }},
     {"embedding_recompute_s", [](Feedback& f) -> double& { return f.embedding.recompute; }},

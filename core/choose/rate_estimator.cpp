@@ -95,6 +95,10 @@ void RateEstimator::readTask(
         return m_deviceUpdate.add(seconds, elements);
     case TaskKind::UpdateOnHost:
         return m_hostUpdate.add(seconds, elements);
+    case TaskKind::FetchFrozen:
+        if (plan.answers[static_cast<std::size_t>(task.group.value)].packed)
+            return m_packed.add(seconds, elements);
+        break;
     default:
         break;
     }
@@ -130,8 +134,8 @@ void RateEstimator::clear() noexcept
         layer->backward.clear();
         layer->keptBackward.clear();
     }
-    for (RateSamples* samples : {&m_blockFlops, &m_gradient, &m_deviceUpdate, &m_hostUpdate,
-             &m_copyIn.small, &m_copyIn.large, &m_copyOut.small, &m_copyOut.large})
+    for (RateSamples* samples : {&m_blockFlops, &m_gradient, &m_packed, &m_deviceUpdate,
+             &m_hostUpdate, &m_copyIn.small, &m_copyIn.large, &m_copyOut.small, &m_copyOut.large})
         samples->clear();
     m_steps = 0;
 }
@@ -180,6 +184,7 @@ Feedback RateEstimator::rates(const Feedback& known) const
     rates.deviceFlopsPerSecond = knownOr(m_blockFlops.rate(), known.deviceFlopsPerSecond);
     rates.deviceGradientElementsPerSecond =
         knownOr(m_gradient.rate(), known.deviceGradientElementsPerSecond);
+    rates.packedElementsPerSecond = knownOr(m_packed.rate(), known.packedElementsPerSecond);
     rates.embedding = secondsOf(m_embedding, known.embedding);
     rates.block = secondsOf(m_block, known.block);
     rates.head = secondsOf(m_head, known.head);

@@ -82,6 +82,7 @@ private:
     Layer m_head;
     RateSamples m_blockFlops; // seconds per flop, of forward and backward together
     RateSamples m_gradient;
+    RateSamples m_packed; // frozen weights of 4 bits, into a slot
     RateSamples m_deviceUpdate;
     RateSamples m_hostUpdate;
     Copies m_copyIn;

@@ -129,6 +129,7 @@ Result<AdapterSettings> adapterSettings(const RunSpec& spec, std::int64_t blocks
     settings.rank = spec.rank;
     settings.alpha = spec.alpha > 0.0 ? spec.alpha : static_cast<double>(spec.rank);
     settings.rankStabilised = spec.rankStabilised;
+    settings.nf4Base = spec.method == "qlora";
     if (isExpression(spec.targets))
         settings.targetPattern = spec.targets.substr(1, spec.targets.size() - 2);
     else
@@ -203,6 +204,9 @@ Status takeAdapterSettings(RunSpec& spec)
     if (isRecorded && !std::filesystem::exists(spec.adapterDir, error))
         return {};
     MR_ASSIGN(const PeftConfig config, readPeftConfig(spec.adapterDir));
+    if (config.settings.nf4Base && spec.method == "lora")
+        return refuse(spec.adapterDir + ": was trained beside the model in 4 bits; go on with "
+                                        "--method qlora");
     RunSpec own = spec;
     take(config.settings, own);
     if (isRecorded && !(AdapterMembers(spec) == AdapterMembers(own)))
@@ -237,7 +241,7 @@ Result<ParamTable> trainedTable(const RunSpec& spec, const ModelConfig& config)
 std::string trainedWords(const RunSpec& spec)
 {
     if (isAdapterRun(spec))
-        return fmt::format("lora {} {} {}", spec.rank, spec.targets, spec.trainLayers);
+        return fmt::format("{} {} {} {}", spec.method, spec.rank, spec.targets, spec.trainLayers);
     return spec.trainLayers.empty() ? std::string() : "layers " + spec.trainLayers;
 }
 

@@ -16,10 +16,10 @@ namespace mr {
 
 inline bool isAdapterRun(const RunSpec& spec)
 {
-    return spec.method == "lora";
+    return spec.method == "lora" || spec.method == "qlora";
 }
 
-// "full", "layers" or "lora", as PlanReport::method; another word as the spec has it.
+// "full", "layers", "lora" or "qlora", as PlanReport::method; another word as the spec has it.
 std::string methodWord(const RunSpec& spec);
 
 // Rank, alpha and modules of the adapter that the run goes on from (RunSpec::adapterDir), in

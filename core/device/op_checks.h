@@ -28,6 +28,7 @@ Status checkLinearBackwardWeight(const LinearBackwardWeightArgs& args);
 Status checkWindowProduct(const WindowProductArgs& a);
 Status checkBiasGradient(const BiasGradientArgs& args);
 Status checkQuantize(const QuantizeArgs& args);
+Status checkDequantizeNf4(const DequantizeNf4Args& args);
 Status checkCodeProduct(const CodeProductArgs& args);
 Status checkRope(const RopeArgs& args);
 Status checkHeadNormRope(const HeadNormRopeArgs& args);

@@ -124,6 +124,19 @@ Status checkCast(const CastArgs& a)
         .status();
 }
 
+Status checkDequantizeNf4(const DequantizeNf4Args& a)
+{
+    const std::int64_t n = a.out.dims[0];
+    const std::int64_t blocks = (n + kNf4Block - 1) / kNf4Block;
+    return Checker("dequantizeNf4")
+        .leads("out", a.out, 1)
+        .tensor("codes", a.codes, DType::U8, {(n + 1) / 2})
+        .tensor("absmax", a.absmax, DType::U8, {blocks})
+        .tensor(
+            "tables", a.tables, DType::F32, {kNf4Fixed + (blocks + kNf4Nested - 1) / kNf4Nested})
+        .status();
+}
+
 Status checkFill(const FillArgs& a)
 {
     return Checker("fill").leads("out", a.out, a.out.rank).status();

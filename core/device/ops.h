@@ -164,6 +164,23 @@ struct QuantizeArgs {
 inline constexpr std::int64_t kCodeBlock = 16;
 inline constexpr std::int64_t kQuantizePartials = 512;
 
+// Weights that are held in 4 bits (NF4 with double quantisation). Element i lies in block
+// b = i / kNf4Block, and is book[code of i] absmax(b), with absmax(b) = map[absmax code of b]
+// nested[b / kNf4Nested] + offset: each operation in F32, the product rounded to BF16, which A
+// holds exactly. `tables` has book, map, offset and nested, one behind the other.
+// Source: Dettmers et al., "QLoRA", arXiv 2305.14314.
+struct DequantizeNf4Args {
+    TensorView codes;  // (ceil(n / 2)), U8: element 2 j in the upper half of byte j
+    TensorView absmax; // (ceil(n / kNf4Block)), U8
+    TensorView tables; // (kNf4Fixed + ceil(blocks / kNf4Nested)), F32
+    TensorView out;    // (n), A
+};
+inline constexpr std::int64_t kNf4Block = 64;
+inline constexpr std::int64_t kNf4Nested = 256; // blocks
+inline constexpr std::int64_t kNf4Book = 16;
+inline constexpr std::int64_t kNf4Map = 256;
+inline constexpr std::int64_t kNf4Fixed = kNf4Book + kNf4Map + 1; // nested begins there
+
 // out (+)= scaleA scaleB a b^T + bias. The sums are in F32, the scales are applied to them. m, n
 // and k are multiples of kCodeBlock; a, b and out start at multiples of 16 bytes. With `accumulate`
 // as in LinearBackwardWeightArgs. A device may have no such products: DeviceInfo::multipliesCodes.
@@ -498,6 +515,7 @@ public:
     virtual Status windowProduct(const WindowProductArgs& args, Stream& stream) = 0;
     virtual Status biasGradient(const BiasGradientArgs& args, Stream& stream) = 0;
     virtual Status quantize(const QuantizeArgs& args, Stream& stream) = 0;
+    virtual Status dequantizeNf4(const DequantizeNf4Args& args, Stream& stream) = 0;
     virtual Status codeProduct(const CodeProductArgs& args, Stream& stream) = 0;
     virtual Status rope(const RopeArgs& args, Stream& stream) = 0;
     virtual Status headNormRope(const HeadNormRopeArgs& args, Stream& stream) = 0;

@@ -292,6 +292,11 @@ void fillUniform(std::uint64_t key, float bound, std::int64_t first, const Maste
 
 } // namespace
 
+bool isLinear(const ParamTable& model, const NamedTensor& tensor)
+{
+    return linearSlot(model, tensor) != nullptr;
+}
+
 const ParamTable& wholeModel(const ParamTable& trained) noexcept
 {
     return trained.frozen ? trained.frozen->model : trained;

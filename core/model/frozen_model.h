@@ -50,6 +50,7 @@ struct AdapterSettings {
     std::vector<std::int64_t> layers = {};  // blocks; empty: all
     std::vector<AdapterRule> ranks = {};
     std::vector<AdapterRule> alphas = {};
+    bool nf4Base = false; // QLoRA: the matrices of the blocks are held in 4 bits
 
     bool operator==(const AdapterSettings&) const = default;
 };
@@ -87,6 +88,8 @@ const ParamTable& wholeModel(const ParamTable& trained) noexcept;
 bool isAdapter(const ParamTable& trained) noexcept;
 // The table in which the model's own weights of a group lie.
 const ParamTable& modelTable(const ParamTable& trained, GroupId group) noexcept;
+// Is the tensor a matrix of a block, which an adapter may have and NF4 may hold?
+bool isLinear(const ParamTable& model, const NamedTensor& tensor);
 // Elements of a group that no step changes.
 std::int64_t frozenElements(const ParamTable& trained, GroupId group) noexcept;
 // Ranks of the modules of one product, at most: columns of x A^T. 0: there is no adapter.

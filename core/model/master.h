@@ -41,6 +41,13 @@ public:
     // Elements [first, first + out.high.size()) of a group, in any order of calls; those that
     // follow each other are the cheapest. Empty `out.low`: the low halves are not wanted.
     virtual Status read(GroupId group, std::int64_t first, const MasterView& out) = 0;
+    // The codes of the tensor that begins there, in the layout of nf4_code.h. False: the source
+    // has no such codes, and `out` is as it was.
+    virtual Result<bool> readNf4(
+        GroupId /*group*/, std::int64_t /*first*/, std::span<std::byte> /*out*/)
+    {
+        return false;
+    }
 };
 
 // 4 MiB of halves: the most that is in memory at a time.

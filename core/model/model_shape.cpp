@@ -2,6 +2,7 @@
 
 #include "core/model/frozen_model.h"
 #include "core/model/layout.h"
+#include "core/model/packed_group.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -75,8 +76,9 @@ ModelShape modelShape(const ModelConfig& config, const ParamTable& table, const 
             flops += 4.0 * static_cast<double>(config.attentionColumns() * tokens) *
                      meanKeys(config, static_cast<std::int64_t>(g) - 1, shape.seqLen);
         const PassFlops passes = passFlops(table, id, flops, tokens);
-        out.groups.push_back({group.name, group.elements, passes.forward, passes.backward,
-            weightShapes(group), frozenElements(table, id)});
+        out.groups.push_back(
+            {group.name, group.elements, passes.forward, passes.backward, weightShapes(group),
+                frozenElements(table, id), packedGroup(table, id, shape.compute).bytes});
     }
     out.tiedHead = config.tiedEmbedding;
     const bool trainsBoth = config.tiedEmbedding && out.groups.front().isTrained();

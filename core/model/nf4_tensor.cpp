@@ -2,6 +2,7 @@
 
 #include "core/api/json_fields.h"
 #include "core/base/shown_text.h"
+#include "core/model/nf4_code.h"
 
 #include <fmt/format.h>
 
@@ -132,17 +133,39 @@ Status Nf4Tensor::restoreAbsmax(const Find& find)
     if (reader == nullptr || reader->entries().at(name).dtype != "U8" ||
         reader->entries().at(name).end - reader->entries().at(name).begin != blocks)
         return refuse(fmt::format("absmax is missing, or is not U8 of {} elements", blocks));
-    std::vector<std::uint8_t> codes(blocks);
-    MR_TRY(reader->readBytes(name, 0, std::as_writable_bytes(std::span(codes))));
-    std::array<float, 256> map{};
-    MR_TRY(floatsOf(find, ".nested_quant_map", map));
-    std::vector<float> nested(
+    m_absmaxCodes.resize(blocks);
+    MR_TRY(reader->readBytes(name, 0, std::as_writable_bytes(std::span(m_absmaxCodes))));
+    MR_TRY(floatsOf(find, ".nested_quant_map", m_nestedMap));
+    m_nested.resize(
         static_cast<std::size_t>(blocksOf(static_cast<std::int64_t>(blocks), m_nestedBlock)));
-    MR_TRY(floatsOf(find, ".nested_absmax", nested));
+    MR_TRY(floatsOf(find, ".nested_absmax", m_nested));
     const auto offset = static_cast<float>(m_nestedOffset);
     for (std::size_t i = 0; i < blocks; ++i)
-        m_absmax[i] = map[codes[i]] * nested[i / static_cast<std::size_t>(m_nestedBlock)] + offset;
+        m_absmax[i] =
+            m_nestedMap[m_absmaxCodes[i]] * m_nested[i / static_cast<std::size_t>(m_nestedBlock)] +
+            offset;
     return {};
+}
+
+Status Nf4Tensor::pack(std::span<std::byte> out)
+{
+    if (m_block != kNf4Block || m_nestedBlock != kNf4Nested || m_type != Type::BF16)
+        return refuse(fmt::format("--method qlora holds NF4 in blocks of {} with double "
+                                  "quantisation in blocks of {}, of bfloat16; this is other NF4. "
+                                  "Use --method lora, which holds the model in 16 bit",
+            kNf4Block, kNf4Nested));
+    const Nf4Layout layout = nf4Layout(m_elements);
+    const auto put = [&](std::size_t at, const auto& values) {
+        const auto bytes = std::as_bytes(std::span(values));
+        std::ranges::copy(bytes, out.begin() + static_cast<std::ptrdiff_t>(at));
+        return at + bytes.size();
+    };
+    std::ranges::fill(out, std::byte{0});
+    const std::array<float, 1> offset = {static_cast<float>(m_nestedOffset)};
+    put(put(put(put(0, m_map), m_nestedMap), offset), m_nested);
+    put(layout.absmaxAt, m_absmaxCodes);
+    return m_reader->readBytes(
+        m_name, 0, out.subspan(layout.codesAt, static_cast<std::size_t>((m_elements + 1) / 2)));
 }
 
 float Nf4Tensor::rounded(float value) const noexcept

@@ -45,6 +45,9 @@ public:
 
     // Elements [first, first + out.size()).
     Status read(std::int64_t first, std::span<float> out);
+    // The codes in the layout of nf4_code.h, whose bytes `out` has. InvalidArgument: they are
+    // other ones: of other blocks, without double quantisation, or of another type than BF16.
+    Status pack(std::span<std::byte> out);
 
 private:
     enum class Type : std::uint8_t { F32, F16, BF16 };
@@ -65,6 +68,9 @@ private:
     Type m_type = Type::BF16;
     std::array<float, 16> m_map{};
     std::vector<float> m_absmax;
+    std::vector<std::uint8_t> m_absmaxCodes; // with double quantisation; else these are empty
+    std::array<float, 256> m_nestedMap{};
+    std::vector<float> m_nested;
     std::vector<std::byte> m_bytes;
 };
 

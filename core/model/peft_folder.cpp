@@ -26,6 +26,8 @@ constexpr std::string_view kConfigFile = "adapter_config.json";
 constexpr std::string_view kWeightsFile = "adapter_model.safetensors";
 constexpr std::string_view kHashFile = "millrace.json"; // PEFT warns of fields it does not know
 constexpr const char* kHashField = "base_weights_hash";
+constexpr const char* kBaseField = "base_quantization";
+constexpr std::string_view kNf4 = "nf4";
 constexpr std::int64_t kDefaultRank = 8; // of PEFT, where a field is missing
 constexpr std::int64_t kMostPeftRank = 1 << 20;
 
@@ -178,19 +180,31 @@ std::string configText(const PeftConfig& config)
     return out.dump(2) + "\n";
 }
 
-Result<std::string> readBaseHash(const fs::path& file)
+// The model that the adapter belongs to, if the folder says so.
+Status readBase(const fs::path& file, PeftConfig& config)
 {
     std::error_code error;
     if (!fs::exists(file, error))
-        return std::string();
+        return {};
     MR_ASSIGN(const std::string text, readWholeFile(file, kMostAdapterConfigBytes));
     const json object = json::parse(text, nullptr, false);
     if (object.is_discarded())
         return Status::error(ErrorKind::InvalidArgument, file.string() + ": is not JSON");
     JsonFields fields(object, file.string());
-    std::string hash = fields.text(kHashField, "");
-    MR_TRY(fields.status());
-    return hash;
+    config.baseHash = fields.text(kHashField, "");
+    const std::string quantization = fields.text(kBaseField, "");
+    config.settings.nf4Base = quantization == kNf4;
+    if (!quantization.empty() && quantization != kNf4)
+        fields.fail(kBaseField, "is " + quantization + "; nf4 is read");
+    return fields.status();
+}
+
+std::string baseText(const PeftConfig& config)
+{
+    json object = {{kHashField, config.baseHash}};
+    if (config.settings.nf4Base)
+        object[kBaseField] = kNf4;
+    return object.dump(1) + "\n";
 }
 
 } // namespace
@@ -223,7 +237,7 @@ Result<PeftConfig> readPeftConfig(const fs::path& folder)
     if (fields.status().ok())
         refuseVariants(fields, object);
     MR_TRY(fields.status());
-    MR_ASSIGN(config.baseHash, readBaseHash(folder / kHashFile));
+    MR_TRY(readBase(folder / kHashFile, config));
     return config;
 }
 
@@ -253,7 +267,7 @@ Status savePeft(const fs::path& folder, const PeftConfig& config, const ParamTab
             ErrorKind::Io, "create folder " + folder.string() + ": " + error.message());
     MR_TRY(writeTensors(folder / kWeightsFile, table, master, type));
     if (!config.baseHash.empty())
-        MR_TRY(replaceFile(folder / kHashFile, json{{kHashField, config.baseHash}}.dump(1) + "\n"));
+        MR_TRY(replaceFile(folder / kHashFile, baseText(config)));
     return replaceFile(folder / kConfigFile, configText(config));
 }
 

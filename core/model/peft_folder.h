@@ -1,5 +1,6 @@
 // Adapters on disk, as PEFT 0.21 writes and reads them: adapter_config.json and
-// adapter_model.safetensors. Ours have the hash of their model beside them, in millrace.json.
+// adapter_model.safetensors. Ours have the hash of their model beside them, in millrace.json, and
+// whether it was held in NF4.
 //
 // Reading looks at every field and every tensor. PEFT itself takes a folder with other modules, a
 // missing tensor or an unknown variant of LoRA without an error, and computes something else.

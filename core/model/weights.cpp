@@ -43,7 +43,7 @@ public:
         std::fill(out.high.begin(), out.high.end(), std::uint16_t{0});
         std::fill(out.low.begin(), out.low.end(), std::int16_t{0});
         const std::int64_t end = first + std::ssize(out.high);
-        for (const std::size_t i : m_inGroup[static_cast<std::size_t>(group.value)]) {
+        for (const std::size_t i : tensorsOf(group)) {
             const NamedTensor& tensor = m_table.tensors[i];
             const std::int64_t from = std::max(first, tensor.first);
             const std::int64_t to = std::min(end, tensor.first + tensor.count());
@@ -57,6 +57,11 @@ public:
 
 protected:
     virtual Status readTensor(std::size_t index, std::int64_t first, const MasterView& out) = 0;
+
+    const std::vector<std::size_t>& tensorsOf(GroupId group) const
+    {
+        return m_inGroup[static_cast<std::size_t>(group.value)];
+    }
 
     const ParamTable& m_table;
 
@@ -98,6 +103,18 @@ public:
         , m_of(std::move(of))
         , m_readers(std::move(readers))
     {
+    }
+
+    Result<bool> readNf4(GroupId group, std::int64_t first, std::span<std::byte> out) override
+    {
+        const auto& inGroup = tensorsOf(group);
+        const auto index = std::ranges::find_if(
+            inGroup, [&](std::size_t i) { return m_table.tensors[i].first == first; });
+        if (index == inGroup.end() || !m_of[*index].isNf4)
+            return false;
+        MR_TRY(openNf4(*index));
+        MR_TRY(m_nf4->pack(out));
+        return true;
     }
 
 private:

@@ -94,6 +94,18 @@ double elementsOf(const StepPlan& plan, const Task& task, const CostInput& input
 constexpr double kAdditionsPerUpdate = 2.6;
 constexpr double kNormsPerUpdate = 13.0; // reads 2
 
+// The copy of frozen weights, or its time with that of their expansion, where they are packed.
+std::optional<double> frozenSeconds(
+    const StepPlan& plan, const Task& task, double bytes, const Feedback& rates)
+{
+    const auto copied = secondsOf(bytes, rates.hostToDeviceBytesPerSecond);
+    const bool isPacked = plan.answers[static_cast<std::size_t>(task.group.value)].packed;
+    if (!copied || !isPacked || rates.packedElementsPerSecond <= 0.0)
+        return copied;
+    return std::max(
+        *copied, static_cast<double>(task.elementCount) / rates.packedElementsPerSecond);
+}
+
 std::optional<double> durationOf(const StepPlan& plan, const Task& task, const CostInput& input)
 {
     const auto bytes = static_cast<double>(copyBytes(plan, task, input.shape, input.precision));
@@ -121,6 +133,8 @@ std::optional<double> durationOf(const StepPlan& plan, const Task& task, const C
     case TaskKind::UpdateOnHost:
         return secondsOf(
             static_cast<double>(task.elementCount), input.rates.hostAdamwElementsPerSecond);
+    case TaskKind::FetchFrozen:
+        return frozenSeconds(plan, task, bytes, input.rates);
     default:
         break;
     }
@@ -185,8 +199,14 @@ std::int64_t copyBytes(
     switch (task.kind) {
     case TaskKind::FetchBatch:
         return static_cast<std::int64_t>(shape.batchBytes);
+    case TaskKind::FetchFrozen: {
+        const auto group = static_cast<std::size_t>(task.group.value);
+        if (!plan.answers[group].packed)
+            return task.elementCount * elementBytes;
+        const bool isOnHost = plan.answers[group].frozen != Tier::Device;
+        return isOnHost ? static_cast<std::int64_t>(shape.groups[group].packedBytes) : 0;
+    }
     case TaskKind::FetchWeights:
-    case TaskKind::FetchFrozen:
     case TaskKind::SendGradient:
     case TaskKind::SendWeights:
         return (task.part == Part::All ? task.elementCount : complement()) * elementBytes;

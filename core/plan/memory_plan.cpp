@@ -14,14 +14,14 @@ namespace mr {
 
 namespace {
 
-constexpr std::array<std::string_view, 37> kUseNames = {"weights", "high plane", "low plane",
+constexpr std::array<std::string_view, 38> kUseNames = {"weights", "high plane", "low plane",
     "first moments", "second moments", "accumulators", "second accumulator", "gradients",
     "boundaries", "activations", "workspace", "head", "head product", "batches", "constants",
     "scalars", "staging", "attention cache", "state slots", "upload landing", "urgent state",
     "urgent gradients", "urgent sums", "urgent scratch", "column energies", "column lists",
     "packed gradients", "upload slots", "window sums", "window scalars", "weight slots",
     "disk slots", "state on disk", "weights on disk", "gradients on disk", "boundaries on disk",
-    "frozen weights"};
+    "frozen weights", "packed landing"};
 
 struct GroupInput {
     GroupId id;
@@ -149,7 +149,7 @@ void addWeightSlots(ItemList& list, MemoryPlan& cuts, const ModelShape& shape,
     std::int64_t largest = 0;
     int groups = 0;
     for (std::size_t g = 0; g < placements.size(); ++g) {
-        const bool isFrozen = placements[g].frozen != Tier::Device;
+        const bool isFrozen = placements[g].fetchesFrozen();
         if (placements[g].weights == Tier::Device && !isFrozen)
             continue;
         const GroupShape& group = shape.groups[g];
@@ -165,10 +165,17 @@ void addWeightSlots(ItemList& list, MemoryPlan& cuts, const ModelShape& shape,
 void addFrozen(ItemList& list, const ModelShape& shape,
     const std::vector<GroupPlacement>& placements, Precision precision)
 {
-    for (std::size_t g = 0; g < shape.groups.size(); ++g)
+    std::size_t landing = 0;
+    for (std::size_t g = 0; g < shape.groups.size(); ++g) {
+        const GroupShape& group = shape.groups[g];
+        const std::size_t plain =
+            computeBytes(precision) * static_cast<std::size_t>(group.frozenElements);
         list.add(placements[g].frozen, MemoryUse::FrozenWeights,
-            GroupId{static_cast<std::int32_t>(g)},
-            computeBytes(precision) * static_cast<std::size_t>(shape.groups[g].frozenElements));
+            GroupId{static_cast<std::int32_t>(g)}, group.isPacked() ? group.packedBytes : plain);
+        if (placements[g].frozen != Tier::Device)
+            landing = std::max(landing, group.packedBytes);
+    }
+    list.add(Tier::Device, MemoryUse::PackedLanding, kOfTheRun, landing);
 }
 
 // The host has a buffer for every micro-batch of the step: the engine fills them all before it

@@ -5,7 +5,9 @@
 //
 // Device, with n elements of a group and c = 2 (BF16) or 4 (F32) bytes of the compute type:
 //   Weights       c n, all groups while weights' home is the device
-//   FrozenWeights c for each element that no step changes, here or on the pinned host
+//   FrozenWeights c for each element that no step changes, here or on the pinned host. Packed ones
+//   (GroupShape::packedBytes) come to a slot from either home, from the host by PackedLanding,
+//   which has the bytes of the largest group
 //   HighPlane     2 n, F32 only, where the device updates the group (BF16: Weights is that plane)
 //   LowPlane      2 n, FirstMoments and SecondMoments 4 n each (apart, so that the host can skew
 //                 them: arrays exactly 2^k apart alias): where the device updates the group.
@@ -104,6 +106,7 @@ enum class MemoryUse : std::uint8_t {
     DiskGradients,
     DiskBoundaries,
     FrozenWeights,
+    PackedLanding,
 };
 
 std::string_view name(MemoryUse use) noexcept; // "weights", "low plane", ...

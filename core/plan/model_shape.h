@@ -35,7 +35,10 @@ struct GroupShape {
     // Besides `elements`, which are trained: weights that no step changes, in the compute type.
     // They have no gradient, no master and no state.
     std::int64_t frozenElements = 0;
+    // Bytes of those where most of them are held in 4 bits; 0: all are in the compute type.
+    std::size_t packedBytes = 0;
 
+    bool isPacked() const noexcept { return packedBytes > 0; }
     bool isTrained() const noexcept { return elements > 0; }
 };
 
@@ -107,10 +110,11 @@ struct Feedback {
     double deviceAdamwElementsPerSecond = 0.0;
     double deviceFlopsPerSecond = 0.0;
     double deviceGradientElementsPerSecond = 0.0; // rounding and norm; 0: taken to be free
-    double diskReadBytesPerSecond = 0.0;          // while as much is written
-    double diskWriteBytesPerSecond = 0.0;         // while as much is read
-    double diskReadAloneBytesPerSecond = 0.0;     // while nothing is written; 0: as above
-    double diskWriteAloneBytesPerSecond = 0.0;    // while nothing is read; 0: as above
+    double packedElementsPerSecond = 0.0;      // into a slot, in the compute type; 0: as their copy
+    double diskReadBytesPerSecond = 0.0;       // while as much is written
+    double diskWriteBytesPerSecond = 0.0;      // while as much is read
+    double diskReadAloneBytesPerSecond = 0.0;  // while nothing is written; 0: as above
+    double diskWriteAloneBytesPerSecond = 0.0; // while nothing is read; 0: as above
     LayerSeconds embedding;
     LayerSeconds block;
     LayerSeconds head; // backward includes its losses, as in a step

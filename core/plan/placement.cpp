@@ -186,6 +186,7 @@ std::vector<GroupPlacement> placeGroups(const OffloadPolicy& policy, const Model
             continue;
         GroupPlacement& home = homes[g];
         home.frozen = home.weights;
+        home.packed = shape.groups[g].isPacked();
         home.weights = Tier::Device;
         home.state = Tier::Device;
         home.deviceShare = 1.0;

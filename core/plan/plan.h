@@ -246,9 +246,11 @@ struct GroupAnswers {
     bool byColumns = false; // the group is split by columns and summed over windows
     bool urgentVectors = false;
     Tier frozen = Tier::Device;
+    bool packed = false;
 
+    bool fetchesFrozen() const noexcept { return packed || frozen != Tier::Device; }
     // Do weights of the group come to a slot for every use?
-    bool takesSlot() const noexcept { return weights != Tier::Device || frozen != Tier::Device; }
+    bool takesSlot() const noexcept { return weights != Tier::Device || fetchesFrozen(); }
 };
 
 // The host keeps the activations of so many of a block's micro-batches in flight: the first ones.

@@ -110,7 +110,7 @@ struct PlanUnderCheck {
     }
     bool fetchesFrozen(GroupId group) const
     {
-        return plan.answers[static_cast<std::size_t>(group.value)].frozen != Tier::Device;
+        return plan.answers[static_cast<std::size_t>(group.value)].fetchesFrozen();
     }
     bool isTraining() const noexcept { return plan.step == in.step + 1; }
     // Is `first` certainly over when `second` begins?

@@ -26,9 +26,8 @@ PlanTerms::PlanTerms(const ModelShape& modelShape, const Budget& bytes, const Fe
     , byColumns(windowLayout(shape, policy, 0.0).isActive())
     , streams(std::any_of(placements.begin(), placements.end(),
           [](const GroupPlacement& home) { return home.weights != Tier::Device; }))
-    , usesSlots(
-          streams || std::any_of(placements.begin(), placements.end(),
-                         [](const GroupPlacement& home) { return home.frozen != Tier::Device; }))
+    , usesSlots(streams || std::any_of(placements.begin(), placements.end(),
+                               [](const GroupPlacement& home) { return home.fetchesFrozen(); }))
 {
 }
 

@@ -40,10 +40,10 @@ struct PlanTerms {
     {
         return shape.groups[static_cast<std::size_t>(group.value)].frozenElements;
     }
-    // Is the home of its frozen weights the host?
+    // Do its frozen weights come to a slot?
     bool fetchesFrozen(GroupId group) const
     {
-        return placements[static_cast<std::size_t>(group.value)].frozen != Tier::Device;
+        return placements[static_cast<std::size_t>(group.value)].fetchesFrozen();
     }
 
     const ModelShape& shape;

@@ -60,6 +60,10 @@ struct GroupPlacement {
     double boundariesOnDisk = 0.0;   // share of the saved boundaries, by micro-batch
     double activationsOnHost = 0.0;  // share of a block's micro-batches, not made again later
     Tier frozen = Tier::Device;      // home of weights that no step changes (placeGroups)
+    bool packed = false;             // those are held in 4 bits
+
+    // Do they come to a slot for every use?
+    bool fetchesFrozen() const noexcept { return packed || frozen != Tier::Device; }
 };
 
 class Placement

@@ -58,11 +58,12 @@ std::uint8_t StreamEmitter::bring(GroupId group, StepIndex version)
     return slot;
 }
 
-// No update changes them, so they wait for the slot alone.
+// No update changes them, so they wait for the slot alone. Packed ones come in one piece.
 void StreamEmitter::fetchFrozen(std::uint8_t slot, GroupId group, StepIndex version)
 {
     const std::int64_t end = m_writer.terms().frozenElements(group);
-    const std::int64_t most = m_writer.terms().policy.tileElements;
+    const bool isPacked = m_writer.terms().placements[static_cast<std::size_t>(group.value)].packed;
+    const std::int64_t most = isPacked ? end : m_writer.terms().policy.tileElements;
     for (std::int64_t first = 0; first < end; first += most) {
         Task task = m_writer.make(TaskKind::FetchFrozen, Lane::CopyIn, group, version);
         task.slot = slot;

@@ -182,6 +182,35 @@ void fill(CaseRun& run, DType type, std::int64_t n)
     run.expectExactly("out", args.out, Values(static_cast<std::size_t>(n), 1.5));
 }
 
+// Codes, absmax and tables of any bits; the offset is of the size of what is added to it.
+void dequantizeNf4(CaseRun& run, DType type, std::int64_t n)
+{
+    const std::int64_t blocks = (n + kNf4Block - 1) / kNf4Block;
+    const auto bytes = [&](std::int64_t count) {
+        Values values = run.random(DType::F32, {count}, 100.0).values;
+        for (double& value : values)
+            value = std::fmod(std::abs(std::trunc(value)), 256.0);
+        return run.given(DType::U8, {count}, values);
+    };
+    const Input codes = bytes((n + 1) / 2);
+    const Input absmax = bytes(blocks);
+    const Input tables =
+        run.random(DType::F32, {kNf4Fixed + (blocks + kNf4Nested - 1) / kNf4Nested});
+    const DequantizeNf4Args args{codes.view, absmax.view, tables.view, run.blank(type, {n})};
+    run.call(run.ops().dequantizeNf4(args, run.stream()));
+    Values want;
+    for (std::int64_t i = 0; i < n; ++i) {
+        const std::int64_t block = i / kNf4Block;
+        const auto pair = static_cast<int>(codes(i / 2));
+        const float scale = asFloat(tables(kNf4Book + static_cast<std::int64_t>(absmax(block)))) *
+                            asFloat(tables(kNf4Fixed + block / kNf4Nested));
+        const float size = scale + asFloat(tables(kNf4Book + kNf4Map));
+        want.push_back(static_cast<double>(
+            roundToBf16(asFloat(tables(i % 2 == 0 ? pair / 16 : pair % 16)) * size)));
+    }
+    run.expectExactly("out", args.out, want);
+}
+
 void addElementsCountCases(Table& table, std::int64_t n)
 {
     push(table, "sum", "f32", n, [=](CaseRun& run) { sum(run, n); });
@@ -198,6 +227,8 @@ void addElementsCountCases(Table& table, std::int64_t n)
     for (const DType type : kBothTypes) {
         push(table, "fill", typeName(type), n, [=](CaseRun& run) { fill(run, type, n); });
         push(table, "add", typeName(type), n, [=](CaseRun& run) { add(run, type, n, false); });
+        push(table, "dequantizeNf4", typeName(type), n,
+            [=](CaseRun& run) { dequantizeNf4(run, type, n); });
         push(table, "add", type == DType::F32 ? "f32 in place" : "bf16 in place", n,
             [=](CaseRun& run) { add(run, type, n, true); });
         push(table, "normBlocks", typeName(type), n,

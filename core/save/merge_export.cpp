@@ -2,6 +2,7 @@
 
 #include "core/base/file.h"
 #include "core/model/model_config.h"
+#include "core/model/packed_group.h"
 #include "core/model/peft_folder.h"
 
 #include <algorithm>
@@ -22,11 +23,14 @@ Status refuse(std::string message)
 struct Parts {
     ModelConfig config;
     ParamTable table; // of the adapter
-    std::unique_ptr<MasterReader> model;
+    std::unique_ptr<MasterReader> files;
+    std::unique_ptr<MasterReader> nf4; // what they stand for in NF4; null: they are merged as read
     std::unique_ptr<MasterReader> adapter;
+
+    MasterReader& model() const { return nf4 ? *nf4 : *files; }
 };
 
-Status openParts(const ModelPlace& place, Parts& parts)
+Status openParts(const ModelPlace& place, bool original, Parts& parts)
 {
     MR_ASSIGN(const PeftConfig peft, readPeftConfig(place.adapter));
     MR_ASSIGN(parts.config, readModelConfig(place.model));
@@ -37,21 +41,23 @@ Status openParts(const ModelPlace& place, Parts& parts)
             place.adapter + ": does not fit " + place.model + ": " + table.status().message());
     parts.table = std::move(table).value();
     const ParamTable& model = wholeModel(parts.table);
-    MR_ASSIGN(parts.model, openWeights(place.model, parts.config, model));
+    MR_ASSIGN(parts.files, openWeights(place.model, parts.config, model));
     if (!peft.baseHash.empty()) {
-        MR_ASSIGN(const std::string hash, weightsHash(model, *parts.model));
+        MR_ASSIGN(const std::string hash, weightsHash(model, *parts.files));
         MR_TRY(checkBase(place.adapter, peft, place.model, hash));
     }
+    if (peft.settings.nf4Base && !original)
+        parts.nf4 = nf4Model(model, *parts.files);
     MR_ASSIGN(parts.adapter, openPeftWeights(place.adapter, parts.table));
     return {};
 }
 
 // Does the folder hold what `merged` computes?
-Status readBack(const fs::path& folder, Parts& parts, ExportType type)
+Status readBack(const fs::path& folder, const Parts& parts, ExportType type)
 {
     const ParamTable& model = wholeModel(parts.table);
     MR_ASSIGN(const auto written, openWeights(folder, parts.config, model));
-    MergedModel merged(parts.table, *parts.model, *parts.adapter, type);
+    MergedModel merged(parts.table, parts.model(), *parts.adapter, type);
     MasterPiece mine;
     MasterPiece theirs;
     const NamedTensor* tensor = nullptr;
@@ -72,23 +78,24 @@ Status readBack(const fs::path& folder, Parts& parts, ExportType type)
     return {};
 }
 
-Result<MergeReport> writeMerged(const ModelPlace& place, const fs::path& folder, ExportType type)
+Result<MergeReport> writeMerged(
+    const ModelPlace& place, const fs::path& folder, ExportType type, bool original)
 {
     Parts parts;
-    MR_TRY(openParts(place, parts));
-    MergedModel merged(parts.table, *parts.model, *parts.adapter, type);
+    MR_TRY(openParts(place, original, parts));
+    MergedModel merged(parts.table, parts.model(), *parts.adapter, type);
     MR_TRY(saveModel(folder, parts.config, wholeModel(parts.table), merged, type, place.model));
     MR_ASSIGN(const std::string taught, place.chatTemplate());
     if (!taught.empty())
         MR_TRY(replaceFile(folder / "chat_template.jinja", taught));
     MR_TRY(readBack(folder, parts, type));
-    return MergeReport{type, merged.count()};
+    return MergeReport{type, parts.nf4 != nullptr, merged.count()};
 }
 
 } // namespace
 
 Result<MergeReport> exportMerged(
-    const ModelPlace& place, const fs::path& out, std::optional<ExportType> type)
+    const ModelPlace& place, const fs::path& out, const MergeOptions& options)
 {
     if (place.adapter.empty())
         return refuse(place.model + ": has no adapter to merge; it is a model folder already");
@@ -97,12 +104,12 @@ Result<MergeReport> exportMerged(
         return refuse(out.string() + ": is there already; name a folder that is not");
     MR_ASSIGN(const ModelConfig config, readModelConfig(place.model));
     const bool isWide = config.dtype == "float32" || config.dtype.empty();
-    const ExportType as = type.value_or(isWide ? ExportType::F32 : ExportType::BF16);
+    const ExportType as = options.type.value_or(isWide ? ExportType::F32 : ExportType::BF16);
     const fs::path whole = fs::absolute(out, error).lexically_normal();
     const fs::path folder = whole.has_filename() ? whole : whole.parent_path();
     const fs::path temporary = folder.parent_path() / ("." + folder.filename().string() + ".part");
     fs::remove_all(temporary, error);
-    auto report = writeMerged(place, temporary, as);
+    auto report = writeMerged(place, temporary, as, options.original);
     if (report.ok())
         fs::rename(temporary, folder, error);
     if (!report.ok() || error) {

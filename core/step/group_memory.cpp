@@ -104,6 +104,7 @@ GroupMemory bindGroup(const TierStore& tiers, const ParamTable& table, GroupId i
     bindState(tiers, id, compute, group);
     group.frozen = tiers.find(Tier::Device, MemoryUse::FrozenWeights, id).data();
     group.frozenOnHost = tiers.find(Tier::PinnedHost, MemoryUse::FrozenWeights, id).data();
+    group.packed = packedGroup(table, id, compute);
     const ParamTable& model = modelTable(table, id);
     if (std::byte* stay = group.modelWeights())
         group.weightViews.push_back(blockTensors(model, id, stay, compute));

@@ -12,6 +12,7 @@
 
 #include "core/device/compact_state.h"
 #include "core/model/block.h"
+#include "core/model/packed_group.h"
 #include "core/model/param_table.h"
 #include "core/plan/plan.h"
 #include "core/tier/tier_store.h"
@@ -34,6 +35,7 @@ struct GroupMemory {
     // The model's weights, c, if no step changes them: on the device, or on the host.
     std::byte* frozen = nullptr;
     std::byte* frozenOnHost = nullptr;
+    PackedGroup packed;               // how they lie there, where they are packed
     std::byte* accumulator = nullptr; // device; blocks may share it (GradientHomes)
     DType sumType = DType::F32;       // of the accumulator
     // The finished gradient, on the device: of the elements before sentFirst, and of those from
@@ -68,8 +70,14 @@ struct GroupMemory {
     // In training.
     bool streams() const noexcept { return elements > 0 && !weights; }
     // Where the model's own weights lie; null: they come to a slot.
-    std::byte* modelWeights() const noexcept { return isFrozen() ? frozen : weights; }
+    std::byte* modelWeights() const noexcept
+    {
+        if (isPacked())
+            return nullptr;
+        return isFrozen() ? frozen : weights;
+    }
     bool isFrozen() const noexcept { return frozen || frozenOnHost; }
+    bool isPacked() const noexcept { return packed.bytes > 0; }
     const BlockAdapter* adapterOrNull() const noexcept
     {
         return isFrozen() && weights ? &adapter : nullptr;

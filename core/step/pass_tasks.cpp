@@ -230,12 +230,36 @@ Status PassTasks::fetchWeights(const Task& task, Stream& stream)
 
 Status PassTasks::fetchFrozen(const Task& task, Stream& stream)
 {
+    if (m_memory.group(task.group).isPacked())
+        return fetchPacked(task, stream);
     const std::size_t each = sizeOf(m_memory.compute());
     const std::size_t first = each * static_cast<std::size_t>(task.firstElement);
     const std::size_t bytes = each * static_cast<std::size_t>(task.elementCount);
     m_traffic.toDevice += static_cast<std::int64_t>(bytes);
     return stream.copy(m_memory.weightBytes(task) + first,
         {m_memory.group(task.group).frozenOnHost + first, bytes});
+}
+
+// All of a group. This lane runs in order, so one landing serves all.
+Status PassTasks::fetchPacked(const Task& task, Stream& stream)
+{
+    const GroupMemory& group = m_memory.group(task.group);
+    std::byte* from = group.frozen;
+    if (group.frozenOnHost) {
+        from = m_memory.packedLanding;
+        m_traffic.toDevice += static_cast<std::int64_t>(group.packed.bytes);
+        MR_TRY(stream.copy(from, {group.frozenOnHost, group.packed.bytes}));
+    }
+    const DType compute = m_memory.compute();
+    std::byte* slot = m_memory.weightBytes(task);
+    for (const PackedTensor& tensor : group.packed.tensors) {
+        std::byte* to = slot + sizeOf(compute) * static_cast<std::size_t>(tensor.first);
+        const TensorView out = vectorView(to, compute, tensor.elements);
+        MR_TRY(tensor.isPacked
+                   ? m_device.ops().dequantizeNf4(nf4Args(from + tensor.at, out), stream)
+                   : stream.copy(to, {from + tensor.at, out.bytes()}));
+    }
+    return {};
 }
 
 // To the slot of their update. In F32 the host has two planes of them.

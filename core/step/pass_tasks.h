@@ -35,6 +35,7 @@ private:
     Status fetchBatch(const Task& task, Stream& stream);
     Status fetchWeights(const Task& task, Stream& stream);
     Status fetchFrozen(const Task& task, Stream& stream);
+    Status fetchPacked(const Task& task, Stream& stream);
     Status sendWeights(const Task& task, Stream& stream);
     Status moveBoundary(const Task& task, Stream& stream);
     Status moveActivations(const Task& task, Stream& stream);

@@ -1,6 +1,7 @@
 #include "core/step/run_master.h"
 
 #include "core/model/frozen_model.h"
+#include "core/model/packed_group.h"
 #include "core/model/weights.h"
 #include "core/step/compact_master.h"
 
@@ -167,8 +168,14 @@ Result<std::string> installFrozen(
 {
     if (!table.frozen)
         return std::string();
+    GroupPacker packer(table, executor.state().compute(), model,
+        [&](GroupId group, std::size_t at, std::span<const std::byte> bytes) {
+            return executor.state().writePacked(group, at, bytes);
+        });
     return weightsHash(
         wholeModel(table), model, [&](GroupId group, std::int64_t first, const MasterView& view) {
+            if (packer.packs(group))
+                return packer.add(group, first, view);
             return frozenElements(table, group) > 0
                        ? executor.state().writeFrozen(group, first, view)
                        : Status();

@@ -55,6 +55,7 @@ Status RunMemory::bindGroups(
     bindEnds(tiers, config, table);
     stateSlots = bindStateSlots(tiers, m_shape.compute);
     uploadLanding = tiers.find(Tier::Device, MemoryUse::UploadLanding).data();
+    packedLanding = tiers.find(Tier::Device, MemoryUse::PackedLanding).data();
     const bool lacksSecond =
         config.tiedEmbedding && m_groups.front().accumulator && !secondAccumulator.data;
     return lacksSecond ? missing(MemoryUse::SecondAccumulator) : Status();

@@ -98,6 +98,7 @@ public:
     std::vector<StateSlot> stateSlots;
     std::optional<WindowMemory> window; // for policies that split gradients by columns
     std::byte* uploadLanding = nullptr; // F32: both planes of a tile, to be joined
+    std::byte* packedLanding = nullptr; // device: packed weights of a group, on their way to a slot
 
 private:
     RunMemory() = default;

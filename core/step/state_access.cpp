@@ -98,6 +98,15 @@ Status StateAccess::writeFrozen(GroupId group, std::int64_t first, const MasterV
     return {};
 }
 
+Status StateAccess::writePacked(GroupId group, std::size_t at, std::span<const std::byte> bytes)
+{
+    const GroupMemory& memory = m_memory.group(group);
+    if (!memory.frozenOnHost)
+        return m_copier.toDevice(memory.frozen + at, bytes);
+    std::memcpy(memory.frozenOnHost + at, bytes.data(), bytes.size());
+    return {};
+}
+
 Status StateAccess::readFrozen(GroupId group, std::int64_t first, std::span<std::byte> out)
 {
     const GroupMemory& memory = m_memory.group(group);

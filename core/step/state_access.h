@@ -26,6 +26,7 @@ public:
     // `disk` may be null where nothing is on disk.
     StateAccess(const RunMemory& memory, BlockingCopier& copier, DiskTasks* disk);
 
+    DType compute() const noexcept { return m_memory.compute(); }
     // Values of a state part from `first` on.
     Status read(GroupId group, StatePart part, std::int64_t first, std::span<std::byte> out);
     Status write(GroupId group, StatePart part, std::int64_t first, std::span<const std::byte> in);
@@ -36,7 +37,10 @@ public:
     Status uploadWeights(GroupId group, std::int64_t first, const MasterView& master);
     // Puts weights that no step changes into their home. Precondition: the group has such.
     Status writeFrozen(GroupId group, std::int64_t first, const MasterView& master);
-    // Elements of the group's frozen weights from `first` on, in the compute type.
+    // Puts bytes into the home of packed weights.
+    Status writePacked(GroupId group, std::size_t at, std::span<const std::byte> bytes);
+    // Elements of the group's frozen weights from `first` on, in the compute type. Precondition:
+    // they are not packed.
     Status readFrozen(GroupId group, std::int64_t first, std::span<std::byte> out);
 
 private:

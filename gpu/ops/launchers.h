@@ -27,6 +27,9 @@ Status launchRmsNormBackward(const RmsNormBackwardArgs& args, cudaStream_t strea
 // bias_gradient.cu, also the gradBias half of linearBackwardWeight
 Status launchBiasGradient(const BiasGradientArgs& args, cudaStream_t stream);
 
+// dequantize_nf4.cu
+Status launchDequantizeNf4(const DequantizeNf4Args& args, cudaStream_t stream);
+
 // quantize.cu
 Status launchQuantize(const QuantizeArgs& args, cudaStream_t stream);
 

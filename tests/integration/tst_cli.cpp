@@ -307,7 +307,7 @@ void TestCli::whatIsNotBuiltIsRefusedByName_data()
 {
     QTest::addColumn<QStringList>("more");
     QTest::addColumn<QString>("said");
-    QTest::newRow("qlora") << words("--method qlora") << "qlora";
+    QTest::newRow("galore") << words("--method galore") << "galore";
     QTest::newRow("compact state") << words("--policy-option state=compact") << "state";
     QTest::newRow("late where nothing is late")
         << words("--policy resident --policy-option late=0.25") << "late";

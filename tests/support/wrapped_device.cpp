@@ -224,6 +224,11 @@ public:
         return forward("biasGradient", &Ops::biasGradient, args, stream);
     }
 
+    Status dequantizeNf4(const DequantizeNf4Args& args, Stream& stream) override
+    {
+        return forward("dequantizeNf4", &Ops::dequantizeNf4, args, stream);
+    }
+
     Status quantize(const QuantizeArgs& args, Stream& stream) override
     {
         return forward("quantize", &Ops::quantize, args, stream);

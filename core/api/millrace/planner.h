@@ -51,7 +51,7 @@ struct PolicyName {
 };
 
 struct PlanReport {
-    std::string method; // "full", "layers" (some of the model) or "lora"
+    std::string method; // "full", "layers" (some of the model), "lora" or "qlora"
     std::string policy;
     bool exact = true;
     std::string inexactBy; // the option that makes it so; empty: none, or an earlier program's

@@ -72,7 +72,9 @@ struct RunSpec {
     double clipNorm = 1.0; // 0: off
     std::uint64_t seed = 1;
     PrecisionChoice precision = PrecisionChoice::Auto;
-    std::string method = "full"; // or "lora": an adapter beside the model, which stays as it is
+    // "full", "lora": an adapter beside the model, which stays as it is, or "qlora": beside a model
+    // whose matrices are held in 4 bits.
+    std::string method = "full";
     std::int64_t rank = 16;
     double alpha = -1.0;         // -1: the rank; what the adapter adds is scaled by alpha / rank
     bool rankStabilised = false; // by alpha / sqrt(rank)

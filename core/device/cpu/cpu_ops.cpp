@@ -178,6 +178,12 @@ public:
         return on(stream).enqueue([this, args] { cpu::biasGradient(args, m_pool); });
     }
 
+    Status dequantizeNf4(const DequantizeNf4Args& args, Stream& stream) override
+    {
+        MR_TRY(checkDequantizeNf4(args));
+        return on(stream).enqueue([this, args] { cpu::dequantizeNf4(args, m_pool); });
+    }
+
     Status quantize(const QuantizeArgs& args, Stream& stream) override
     {
         MR_TRY(checkQuantize(args));

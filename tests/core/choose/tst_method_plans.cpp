@@ -48,11 +48,13 @@ private Q_SLOTS:
     {
         const std::vector<PlanReport> plans = planAllMethods(spec()).value();
 
-        QCOMPARE(methodsOf(plans), QStringList({"full bf16", "lora bf16"}));
+        QCOMPARE(methodsOf(plans), QStringList({"full bf16", "lora bf16", "qlora bf16"}));
         QCOMPARE(plans[0].trainedParameters, plans[0].parameters);
         QCOMPARE(plans[1].parameters, plans[0].parameters);
         QVERIFY(plans[1].trainedParameters < plans[1].parameters / 10);
         QVERIFY(plans[1].tiers[0].totalBytes < plans[0].tiers[0].totalBytes / 2);
+        QCOMPARE(plans[2].trainedParameters, plans[1].trainedParameters);
+        QVERIFY(plans[2].tiers[0].totalBytes < plans[1].tiers[0].totalBytes);
         QVERIFY(plans[0].fits && plans[1].fits);
     }
 
@@ -85,7 +87,8 @@ private Q_SLOTS:
         QCOMPARE(trained(), 2 * usual);
         asked.method = "lora";
         asked.trainLayers = "0-2"; // half of the blocks
-        QCOMPARE(methodsOf(planAllMethods(asked).value()), QStringList({"full bf16", "lora bf16"}));
+        QCOMPARE(methodsOf(planAllMethods(asked).value()),
+            QStringList({"full bf16", "lora bf16", "qlora bf16"}));
         QCOMPARE(trained(), usual);
     }
 
@@ -96,7 +99,8 @@ private Q_SLOTS:
 
         const std::vector<PlanReport> plans = planAllMethods(asked).value();
 
-        QCOMPARE(methodsOf(plans), QStringList({"full bf16", "layers bf16", "lora bf16"}));
+        QCOMPARE(
+            methodsOf(plans), QStringList({"full bf16", "layers bf16", "lora bf16", "qlora bf16"}));
         QCOMPARE(plans[0].trainedParameters, plans[0].parameters);
         QVERIFY(plans[1].trainedParameters < plans[0].parameters / 2);
         QVERIFY2(plans[2].fits, plans[2].limit.c_str()); // "head" is no layer of an adapter
@@ -108,7 +112,8 @@ private Q_SLOTS:
         asked.precision = PrecisionChoice::F32;
 
         QCOMPARE(methodsOf(planAllMethods(asked).value()),
-            QStringList({"full fp32", "full bf16", "lora fp32", "lora bf16"}));
+            QStringList(
+                {"full fp32", "full bf16", "lora fp32", "lora bf16", "qlora fp32", "qlora bf16"}));
         asked.precision = PrecisionChoice::Auto; // the machine's, and bf16
         const QStringList all = methodsOf(planAllMethods(asked).value());
         QVERIFY(
@@ -122,14 +127,14 @@ private Q_SLOTS:
 
         const std::vector<PlanReport> plans = planAllMethods(asked).value();
 
-        QCOMPARE(methodsOf(plans), QStringList({"full bf16", "lora bf16"}));
+        QCOMPARE(methodsOf(plans), QStringList({"full bf16", "lora bf16", "qlora bf16"}));
         QVERIFY(plans[0].fits);
         QVERIFY(!plans[1].fits);
         QVERIFY2(plans[1].limit.find("rank") != std::string::npos, plans[1].limit.c_str());
         asked = spec();
-        asked.method = "qlora"; // is neither of them, and is not taken for one
+        asked.method = "galore"; // is none of them, and is not taken for one
         const std::vector<PlanReport> other = planAllMethods(asked).value();
-        QCOMPARE(methodsOf(other).back(), QStringLiteral("qlora bf16"));
+        QCOMPARE(methodsOf(other).back(), QStringLiteral("galore bf16"));
         QVERIFY(other.back().limit.find("not built yet") != std::string::npos);
     }
 
@@ -149,7 +154,7 @@ private Q_SLOTS:
     {
         const PlanReport plan = planAllMethods(spec()).value().back();
 
-        QCOMPARE(planReportFromJson(toJson(plan)).value().method, std::string("lora"));
+        QCOMPARE(planReportFromJson(toJson(plan)).value().method, std::string("qlora"));
         QCOMPARE(planReportFromJson("{}").value().method, std::string("full")); // an old record
     }
 

@@ -82,7 +82,7 @@ void TestMergeExport::weightsAreThosePeftMerges()
         (shared / "models/stories260K").string(), (adapters / name.toStdString()).string()};
     const Folder folder;
 
-    QVERIFY(exportMerged(place, folder.path("wide"), ExportType::F32).ok());
+    QVERIFY(exportMerged(place, folder.path("wide"), {ExportType::F32}).ok());
     // PEFT had loaded the model in bf16.
     const std::string half = folder.path("half");
     const ModelConfig config = readModelConfig(place.model).value();

@@ -79,5 +79,6 @@ void biasGradient(const BiasGradientArgs& args, ThreadPool& pool);
 
 // quantize.cpp
 void quantize(const QuantizeArgs& args, ThreadPool& pool);
+void dequantizeNf4(const DequantizeNf4Args& args, ThreadPool& pool);
 
 } // namespace mr::cpu

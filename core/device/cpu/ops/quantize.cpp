@@ -62,7 +62,41 @@ void writeTurned(const QuantizeArgs& args, float factor, ThreadPool& pool)
     });
 }
 
+// Elements of one block, up to `end`; its 16 values are made once.
+template <typename T>
+void expandBlock(const DequantizeNf4Args& args, std::int64_t block, std::int64_t end)
+{
+    const auto* tables = args.tables.as<const float>();
+    const auto* codes = args.codes.as<const std::uint8_t>();
+    T* out = args.out.as<T>();
+    const float absmax = tables[kNf4Book + args.absmax.as<const std::uint8_t>()[block]] *
+                             tables[kNf4Fixed + block / kNf4Nested] +
+                         tables[kNf4Fixed - 1];
+    std::array<T, kNf4Book> values;
+    for (std::size_t code = 0; code < values.size(); ++code)
+        values[code] = fromFloat<T>(rounded<Bf16>(tables[code] * absmax));
+    for (std::int64_t i = block * kNf4Block; i < end; i += 2) {
+        const std::uint8_t pair = codes[i / 2];
+        out[i] = values[pair >> 4U];
+        if (i + 1 < end)
+            out[i + 1] = values[pair & 0xFU];
+    }
+}
+
 } // namespace
+
+void dequantizeNf4(const DequantizeNf4Args& args, ThreadPool& pool)
+{
+    const std::int64_t count = args.out.count();
+    withType(args.out.dtype, [&](auto* tag) {
+        using T = std::remove_pointer_t<decltype(tag)>;
+        const auto expand = [&](std::int64_t block, std::int64_t end) {
+            for (; block < end; ++block)
+                expandBlock<T>(args, block, std::min(count, (block + 1) * kNf4Block));
+        };
+        forBlocks(pool, args.absmax.count(), kElementBlock / kNf4Block, expand);
+    });
+}
 
 void quantize(const QuantizeArgs& args, ThreadPool& pool)
 {
