@@ -1340,6 +1340,10 @@
             <translation>アップロードの受け口</translation>
         </message>
         <message>
+            <source>Landing of 4-bit weights</source>
+            <translation>4 ビットの重みの受け口</translation>
+        </message>
+        <message>
             <source>State of urgent columns</source>
             <translation>緊急列のオプティマイザー状態</translation>
         </message>
@@ -5036,6 +5040,18 @@ Masked: read, not part of the loss</source>
             <source>layers %1</source>
             <comment>names of layers</comment>
             <translation>層 %1</translation>
+        </message>
+        <message>
+            <source>An adapter beside the model in 4 bits (QLoRA)</source>
+            <translation>4 ビットのモデルの横のアダプター (QLoRA)</translation>
+        </message>
+        <message>
+            <source>Holds the model in a quarter of the memory, at some loss of accuracy. The adapter learns to make up for it.</source>
+            <translation>モデルを 4 分の 1 のメモリで保持します。精度は少し下がりますが、アダプターがそれを補うように学習します。</translation>
+        </message>
+        <message>
+            <source>QLoRA adapter, rank %1</source>
+            <translation>QLoRA アダプター、ランク %1</translation>
         </message>
     </context>
     <context>

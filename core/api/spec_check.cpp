@@ -104,7 +104,7 @@ Status checkAdapter(const RunSpec& s)
 
 Status checkMethod(const RunSpec& s)
 {
-    if (s.method == "lora" || s.method == "qlora")
+    if (isAdapterRun(s))
         return checkAdapter(s);
     if (contains(kMethodsToCome, s.method))
         return refuse("method " + inQuotes(s.method) +

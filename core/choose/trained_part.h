@@ -14,11 +14,6 @@
 
 namespace mr {
 
-inline bool isAdapterRun(const RunSpec& spec)
-{
-    return spec.method == "lora" || spec.method == "qlora";
-}
-
 // "full", "layers", "lora" or "qlora", as PlanReport::method; another word as the spec has it.
 std::string methodWord(const RunSpec& spec);
 

@@ -12,7 +12,7 @@ tests/bench/soak.sh --ptx [--help]                 the PTX machine instead: all 
 
 Trains the bundled sample under each policy, kills it N times (default 100), and prints a table.
 P is a policy and its options, as ssd-vertical:late=0.5:tile=64KiB; the default is all policies.
-lora/P trains an adapter under it, layers/P some layers.
+lora/P trains an adapter under it, qlora/P one beside a model in 4 bits, layers/P some layers.
 F is a folder on the disk to be tested (default: the temporary folder); state on disk goes there.
 A run has --steps (default 60), a checkpoint every --every of them (default 2) and an evaluation
 every fourth, and keeps two checkpoints and the best; where it ends before the last kill, another
@@ -30,7 +30,7 @@ policies+=,zenflow:interval=3:state=compact,zenflow:interval=3:disk-share=0.5:ti
 policies+=,streamed:device-share=0.5:state=compact
 policies+=,ssd-vertical:late=0.25:tile=256KiB,ssd-vertical:disk-share=0.5:state=compact:tile=64KiB
 policies+=,ssd-vertical:weights-on-disk=1:gradients-on-disk=1:tile=64KiB
-policies+=,lora/resident,lora/streamed:buffers=1,layers/streamed,layers/ssd-vertical:late=0.25:tile=64KiB
+policies+=,lora/resident,lora/streamed:buffers=1,qlora/resident,qlora/streamed:buffers=1,layers/streamed,layers/ssd-vertical:late=0.25:tile=64KiB
 if [ "${1:-}" = --fuzz ]; then
     shift
     exec "$root/tests/bench/fuzz.sh" "$@"
@@ -72,7 +72,7 @@ RANDOM=$((seed % 32768))
 command_of() {
     local parts trained=()
     case $1 in
-    lora/*) trained=(--method lora --rank 4) ;;
+    lora/* | qlora/*) trained=(--method "${1%%/*}" --rank 4) ;;
     layers/*) trained=(--train-layers 1-2) ;;
     esac
     IFS=: read -ra parts <<<"${1#*/}"

@@ -35,6 +35,7 @@ import sys
 import sentencepiece
 import torch
 import torch.nn.functional as F
+from bitsandbytes.functional import dequantize_4bit, quantize_4bit
 from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
@@ -68,6 +69,10 @@ RUNS = {
                            "alpha_pattern": {"v_proj": 4, "layers.[23].mlp.down_proj": 12}}, 0.02,
                  {"seq_len": 128, "learning_rate": 1e-2, "schedule": "linear", "warmup_steps": 2,
                   "weight_decay": 0.1, "clip_norm": 0.0}),
+    # Beside what NF4 codes of the sample's bf16 weights stand for.
+    "qlora": (SAMPLE, {"r": 8, "lora_alpha": 16, "target_modules": LINEARS}, 0.02,
+              {"seq_len": 64, "learning_rate": 1e-2, "schedule": "cosine", "warmup_steps": 2,
+               "weight_decay": 0.0, "clip_norm": 1.0, "method": "qlora"}),
 }
 
 
@@ -190,8 +195,25 @@ def evaluate(model, sequences):
 
 # --- models --------------------------------------------------------------------------------------
 
-def load_base(folder):
-    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+def held_in_nf4(weight):
+    """What bitsandbytes' NF4 codes of a bf16 matrix stand for. Its kernel for CPUs takes the second nearest
+    code for about one magnitude in 4,000; the nearest is taken here."""
+    codes, state = quantize_4bit(weight, blocksize=64, compress_statistics=True, quant_type="nf4")
+    blocks = weight.float().flatten().split(64)
+    sizes = torch.stack([block.abs().max() for block in blocks]) - state.offset
+    nested = state.state2.absmax.repeat_interleave(256)[:len(sizes)]
+    distances = (sizes * (1.0 / nested))[:, None] - state.state2.code[None, :]
+    state.absmax = distances.abs().argmin(1).to(torch.uint8)
+    return dequantize_4bit(codes, state).float()
+
+
+def load_base(folder, nf4=False):
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    if nf4:
+        for module in model.model.layers.modules():
+            if isinstance(module, torch.nn.Linear):
+                module.weight.data = held_in_nf4(module.weight.data.bfloat16())
+    return model
 
 
 def load_tokenizer(folder):
@@ -220,9 +242,9 @@ def start_adapter(base, name, lora, deviation, dtype, folder):
     save_adapter(model, folder, dtype)
 
 
-def load_adapter(base, folder, trainable):
+def load_adapter(base, folder, trainable, nf4=False):
     """Strictly: every tensor of the file is in the model, and no other."""
-    model = PeftModel.from_pretrained(load_base(base), folder, is_trainable=trainable)
+    model = PeftModel.from_pretrained(load_base(base, nf4), folder, is_trainable=trainable)
     in_file = load_file(folder / "adapter_model.safetensors")
     loaded = {n.replace(".default", ""): p for n, p in model.named_parameters() if ".lora_" in n}
     if loaded.keys() != in_file.keys():
@@ -242,7 +264,7 @@ def make_golden(data, name):
     folder = OUT / name
     folder.mkdir(parents=True, exist_ok=True)
     start_adapter(root / model_name, model_name, lora, deviation, torch.bfloat16, folder / "adapter")
-    model = load_adapter(root / model_name, folder / "adapter", True)
+    model = load_adapter(root / model_name, folder / "adapter", True, options.get("method") == "qlora")
     tokenizer = load_tokenizer(root / model_name)
     text = (root / file).read_bytes()
     parts = [text[:end].decode(), text[end:eval_end].decode()]

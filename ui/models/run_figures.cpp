@@ -86,8 +86,9 @@ QString methodOf(const RunRow& run)
     const QJsonObject config = objectOf(run.configJson);
     const QString method = config.value(QLatin1String("method")).toString();
     const QString layers = config.value(QLatin1String("train_layers")).toString();
-    if (method == QLatin1String("lora"))
-        return MethodWords::adapter(config.value(QLatin1String("rank")).toInteger());
+    const bool isNf4 = method == QLatin1String("qlora");
+    if (isNf4 || method == QLatin1String("lora"))
+        return MethodWords::adapter(config.value(QLatin1String("rank")).toInteger(), isNf4);
     if (!method.isEmpty() && method != QLatin1String("full"))
         return method; // another program's
     return layers.isEmpty() ? QString() : MethodWords::layers(layers);

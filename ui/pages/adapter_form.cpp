@@ -115,7 +115,7 @@ void AdapterForm::writeTo(RunSpec& spec) const
 void AdapterForm::readFrom(const RunSpec& spec)
 {
     const QSignalBlocker quiet(this);
-    const bool isAdapter = spec.method == "lora";
+    const bool isAdapter = isAdapterRun(spec);
     m_folder->setPath(QString::fromStdString(spec.adapterDir));
     for (const LabelledSetting& row : m_rows)
         row.editor->read(isLayers(row) && !isAdapter ? RunSpec() : spec);

@@ -18,7 +18,8 @@ namespace mr::ui {
 
 namespace {
 
-constexpr std::array kMethods = {Method::Everything, Method::Adapter, Method::Layers};
+constexpr std::array kMethods = {
+    Method::Everything, Method::Adapter, Method::Nf4Adapter, Method::Layers};
 constexpr int kOptionGap = 10;  // between one choice and the next
 constexpr int kShownBlocks = 4; // of the example: the last ones
 
@@ -39,7 +40,7 @@ MethodSection::MethodSection(QWidget* parent)
     m_card->body()->setSpacing(4);
     for (const Method method : kMethods) {
         m_options[static_cast<std::size_t>(method)] = makeOption(method);
-        if (method == Method::Adapter) {
+        if (method == Method::Nf4Adapter) { // it is that of both
             m_adapter = new AdapterForm(m_card);
             addIndented(m_adapter);
         } else if (method == Method::Layers) {
@@ -118,8 +119,8 @@ Method MethodSection::method() const
 void MethodSection::writeTo(RunSpec& spec) const
 {
     const Method chosen = method();
-    spec.method = chosen == Method::Adapter ? "lora" : "full";
-    if (chosen == Method::Adapter)
+    spec.method = isAdapter(chosen) ? MethodWords::word(chosen) : "full";
+    if (isAdapter(chosen))
         m_adapter->writeTo(spec);
     if (chosen == Method::Layers)
         m_layers->editor->write(spec);
@@ -128,7 +129,7 @@ void MethodSection::writeTo(RunSpec& spec) const
 RunSpec MethodSection::withAdapter(RunSpec spec) const
 {
     const std::string layers = spec.trainLayers;
-    if (method() == Method::Adapter)
+    if (isAdapter(method()))
         return spec;
     m_adapter->writeTo(spec);
     spec.trainLayers = layers;
@@ -138,11 +139,12 @@ RunSpec MethodSection::withAdapter(RunSpec spec) const
 void MethodSection::readFrom(const RunSpec& spec)
 {
     const QSignalBlocker quiet(this);
-    const bool isAdapter = spec.method == "lora";
+    const bool isAdapter = isAdapterRun(spec);
     m_adapter->readFrom(spec);
     m_layers->editor->read(isAdapter ? RunSpec() : spec);
     const Method rest = spec.trainLayers.empty() ? Method::Everything : Method::Layers;
-    button(isAdapter ? Method::Adapter : rest)->setChecked(true);
+    const Method adapter = spec.method == "qlora" ? Method::Nf4Adapter : Method::Adapter;
+    button(isAdapter ? adapter : rest)->setChecked(true);
 }
 
 void MethodSection::setModel(const std::optional<ModelInfo>& model)
@@ -171,20 +173,32 @@ QString MethodSection::problem() const
 
 void MethodSection::showChosen()
 {
-    m_adapter->setVisible(method() == Method::Adapter);
+    m_adapter->setVisible(isAdapter(method()));
     m_layersForm->setVisible(method() == Method::Layers);
+}
+
+// The first adapter that fits, where the whole model does not.
+std::optional<Method> MethodSection::advised() const
+{
+    const auto fits = [this](Method method) {
+        const PlanReport* plan = planOf(m_plans, method);
+        return plan != nullptr && plan->fits;
+    };
+    if (planOf(m_plans, Method::Everything) == nullptr || fits(Method::Everything))
+        return {};
+    for (const Method method : {Method::Adapter, Method::Nf4Adapter})
+        if (fits(method))
+            return method;
+    return {};
 }
 
 void MethodSection::showPlans()
 {
-    const PlanReport* full = planOf(m_plans, Method::Everything);
-    const PlanReport* adapter = planOf(m_plans, Method::Adapter);
-    const bool isAdvised = full != nullptr && adapter != nullptr && !full->fits && adapter->fits;
+    const std::optional<Method> best = advised();
     for (const Method method : kMethods) {
         const Option& shown = option(method);
         const QString name = MethodWords::name(method);
-        const bool isBest = isAdvised && method == Method::Adapter;
-        shown.button->setText(isBest ? tr("%1, recommended", "a method").arg(name) : name);
+        shown.button->setText(method == best ? tr("%1, recommended", "a method").arg(name) : name);
         const PlanReport* plan = planOf(m_plans, method);
         if (plan == nullptr)
             shown.need->clear();

@@ -71,12 +71,13 @@ private:
     void addLayers();
     const Option& option(Method method) const;
     void showChosen();
+    std::optional<Method> advised() const;
     void showPlans();
     void recolor();
     void retranslateUi();
 
     Card* m_card;
-    std::array<Option, 3> m_options;
+    std::array<Option, 4> m_options;
     AdapterForm* m_adapter = nullptr;
     QWidget* m_layersForm = nullptr;
     std::optional<LabelledSetting> m_layers;

@@ -189,7 +189,7 @@ void NewRunPage::inputChanged()
     m_dataset->setModel(m_model->info() ? m_model->path() : QString(), dataSeqLen());
     m_name->setPlaceholderText(RunDraft::suggestedName(m_model->path(), m_dataset->path()));
     m_method->setModel(m_model->info());
-    m_settings->setAdapter(m_method->method() == Method::Adapter);
+    m_settings->setAdapter(isAdapter(m_method->method()));
     m_settings->setEvaluated(!m_dataset->evalPath().isEmpty() || m_draft.holdsOut());
     showKept();
     const QString folder = m_folder->path();

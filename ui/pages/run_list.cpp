@@ -84,7 +84,7 @@ void RunList::sizeColumns()
         header->resizeSection(column, kNameWidth);
     fit(RunTableModel::Model, QStringLiteral("Llama-3.2-1B-Instruct"));
     fit(RunTableModel::Policy, QStringLiteral("deep-optimizer-states"));
-    fit(RunTableModel::Method, MethodWords::adapter(128) + QStringLiteral("MM"));
+    fit(RunTableModel::Method, MethodWords::adapter(128, true) + QStringLiteral("MM"));
     fit(RunTableModel::Date, moment);
     fit(RunTableModel::KeptUntil, moment);
     header->moveSection(header->visualIndex(RunTableModel::Tags), 2); // beside the name

@@ -30,6 +30,8 @@ QString MethodWords::name(Method method)
         return tr("Everything");
     case Method::Adapter:
         return tr("An adapter (LoRA)");
+    case Method::Nf4Adapter:
+        return tr("An adapter beside the model in 4 bits (QLoRA)");
     case Method::Layers:
         return tr("Some layers");
     }
@@ -44,6 +46,9 @@ QString MethodWords::help(Method method)
     case Method::Adapter:
         return tr("Trains small matrices beside the model, whose own weights stay as they are. "
                   "The result is a small file that is used together with the model.");
+    case Method::Nf4Adapter:
+        return tr("Holds the model in a quarter of the memory, at some loss of accuracy. "
+                  "The adapter learns to make up for it.");
     case Method::Layers:
         return tr("Trains the layers you name; the others stay as they are.");
     }
@@ -57,6 +62,8 @@ const char* MethodWords::word(Method method)
         break;
     case Method::Adapter:
         return "lora";
+    case Method::Nf4Adapter:
+        return "qlora";
     case Method::Layers:
         return "layers";
     }
@@ -89,9 +96,9 @@ QString MethodWords::trained(const PlanReport& plan)
         .arg(Format::shortCount(plan.trainedParameters), all);
 }
 
-QString MethodWords::adapter(qint64 rank)
+QString MethodWords::adapter(qint64 rank, bool isNf4)
 {
-    return tr("adapter, rank %1").arg(rank);
+    return (isNf4 ? tr("QLoRA adapter, rank %1") : tr("adapter, rank %1")).arg(rank);
 }
 
 QString MethodWords::layers(const QString& names)

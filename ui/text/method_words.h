@@ -11,7 +11,12 @@
 
 namespace mr::ui {
 
-enum class Method { Everything, Adapter, Layers };
+enum class Method { Everything, Adapter, Nf4Adapter, Layers };
+
+constexpr bool isAdapter(Method method) noexcept
+{
+    return method == Method::Adapter || method == Method::Nf4Adapter;
+}
 
 struct MethodWords {
     Q_DECLARE_TR_FUNCTIONS(mr::ui::MethodWords)
@@ -25,8 +30,8 @@ public:
     static QString need(const PlanReport& plan);
     // How many parameters the run trains, of how many; empty: an earlier program's plan.
     static QString trained(const PlanReport& plan);
-    // "adapter, rank 16" or "layers 20-31".
-    static QString adapter(qint64 rank);
+    // "adapter, rank 16", "QLoRA adapter, rank 16" or "layers 20-31".
+    static QString adapter(qint64 rank, bool isNf4);
     static QString layers(const QString& names);
 };
 

@@ -46,6 +46,7 @@ constexpr std::array kBytesKinds = {
     Kind{"boundaries on disk", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Layer inputs on the disk"),
         7},
     Kind{"upload landing", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Landing of uploads"), 5},
+    Kind{"packed landing", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Landing of 4-bit weights"), 5},
     Kind{"urgent state", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "State of urgent columns"), 1},
     Kind{"urgent gradients", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Gradients of urgent columns"),
         2},

@@ -113,6 +113,11 @@ struct RunSpec {
     bool operator==(const RunSpec&) const = default;
 };
 
+inline bool isAdapterRun(const RunSpec& spec) noexcept
+{
+    return spec.method == "lora" || spec.method == "qlora";
+}
+
 std::string toJson(const RunSpec& spec);
 Result<RunSpec> runSpecFromJson(std::string_view json);
 

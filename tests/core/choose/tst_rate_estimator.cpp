@@ -98,6 +98,40 @@ private Q_SLOTS:
         QCOMPARE(estimator.steps(), 1);
     }
 
+    // The copy of packed weights is no measure of the link: they are expanded in the same task.
+    void packedWeightsHaveARateOfTheirOwn()
+    {
+        ModelShape shape = smallShape(3);
+        for (GroupShape& group : shape.groups)
+            group.frozenElements = kGroupElements;
+        for (std::size_t g = 1; g < 4; ++g)
+            shape.groups[g].packedBytes = kGroupElements / 2;
+        shape.groups[0].elements = shape.groups[4].elements = 0;
+        const OffloadPolicy policy = policyWith("streamed", {});
+        Result<BuiltStep> built = buildPlan(specOf(1, 2), {}, shape, endless(), {}, policy);
+        QVERIFY(built.ok());
+        const StepPlan& plan = built.value().plan;
+        std::vector<Interval> times = timesOf(plan, shape, truth());
+        for (std::size_t i = 0; i < times.size(); ++i)
+            if (plan.tasks[i].kind == TaskKind::FetchFrozen)
+                times[i].endNs = times[i].beginNs + std::llround(1e9 * kGroupElements / 5e5);
+        RateEstimator estimator;
+        estimator.read(plan, times, {shape});
+
+        Feedback seen = estimator.rates({});
+        COMPARE_RATE(seen.packedElementsPerSecond, 5e5);
+        QCOMPARE(seen.hostToDeviceBytesPerSecond, 0.0); // there are no other copies
+        seen.hostToDeviceBytesPerSecond = 2e6;
+        StepForecaster forecaster;
+        const auto seconds = [&] {
+            return forecaster.forecast(plan, {shape, seen, Precision::BF16, Recompute::None})
+                .stepSeconds;
+        };
+        const double slow = seconds();
+        seen.packedElementsPerSecond = 0.0; // as its copy
+        QVERIFY(slow > seconds() + kGroupElements / 5e5 - kGroupElements / 2 / 2e6);
+    }
+
     // Steps that keep some activations on the host show both kinds of backward. Their difference is
     // the recompute time and replaces the earlier value.
     void whatRecomputingAddsIsSeenWhereSomeIsKept()

@@ -122,6 +122,42 @@ private Q_SLOTS:
             std::size_t{3 * 2 * kGroupElements});
     }
 
+    // They come in one piece, from the device as well.
+    void packedBlocksComeToSlotsFromEitherHome()
+    {
+        constexpr std::size_t kPacked = 3000;
+        for (const char* policy : {"resident", "streamed"}) {
+            Bench bench = benchOf(5);
+            for (GroupShape& group : std::span(bench.shape.groups).subspan(1, 5))
+                group.packedBytes = kPacked;
+            bench.policy = policyWith(policy, {});
+            bench.policy.tileElements = 1024;
+            bench.build();
+            QCOMPARE(bench.check().message(), std::string());
+            const bool isOnHost = bench.policy.id == PolicyId::Streamed;
+
+            // Resident goes through the model with one micro-batch after the other.
+            const auto fetched = groupsOf(bench.plan(), TaskKind::FetchFrozen);
+            if (isOnHost)
+                QCOMPARE(fetched, (std::vector<int>{1, 2, 3, 4, 5, 3, 2, 1}));
+            else
+                QCOMPARE(fetched,
+                    (std::vector<int>{1, 2, 3, 4, 5, 3, 2, 1, 3, 4, 5, 3, 2, 1, 3, 4, 5, 3, 2, 1}));
+            const Task& task = bench.find(TaskKind::FetchFrozen, 0);
+            QCOMPARE(copyBytes(bench.plan(), task, bench.shape, bench.precision),
+                isOnHost ? std::int64_t{kPacked} : 0);
+            const MemoryPlan memory = memoryOf(bench);
+            QCOMPARE(
+                memory.bytes(isOnHost ? Tier::PinnedHost : Tier::Device, MemoryUse::FrozenWeights),
+                5 * kPacked + (isOnHost ? 0 : std::size_t{2 * 2 * kGroupElements}));
+            QCOMPARE(memory.bytes(Tier::Device, MemoryUse::PackedLanding), isOnHost ? kPacked : 0);
+            QCOMPARE(memory.bytes(Tier::Device, MemoryUse::WeightSlots),
+                std::size_t{2 * 2 * kGroupElements});
+            bench.erase(TaskKind::FetchFrozen, 6);
+            BREAKS(bench, "weights are resident at the version");
+        }
+    }
+
     void largeBlocksComeInTiles()
     {
         Bench bench = benchOf(3);

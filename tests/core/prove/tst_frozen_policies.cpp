@@ -28,6 +28,13 @@ TinyRun adapterRun()
     return run;
 }
 
+TinyRun nf4Run()
+{
+    TinyRun run = adapterRun();
+    run.adapter->nf4Base = true;
+    return run;
+}
+
 TinyRun layerRun()
 {
     TinyRun run;
@@ -51,6 +58,13 @@ bool isOnlyOfLayers(const QString& words)
     return !words.startsWith(QLatin1String("streamed"));
 }
 
+TinyRun runOf(const QString& kind)
+{
+    return kind == QLatin1String("layers")    ? layerRun()
+           : kind == QLatin1String("adapter") ? adapterRun()
+                                              : nf4Run();
+}
+
 } // namespace
 
 class TestFrozenPolicies : public QObject
@@ -61,6 +75,7 @@ private Q_SLOTS:
     void everyPolicyGivesTheBitsOfResident_data();
     void everyPolicyGivesTheBitsOfResident();
     void theHostHoldsTheModelAndNothingOfItGoesBack();
+    void packedBlocksTakeAQuarterAndASlot();
     void blocksThatStayAreNotFetched();
     void windowsAreRefused();
 };
@@ -69,21 +84,21 @@ void TestFrozenPolicies::everyPolicyGivesTheBitsOfResident_data()
 {
     QTest::addColumn<QString>("words");
     QTest::addColumn<bool>("bf16");
-    QTest::addColumn<bool>("adapter");
+    QTest::addColumn<QString>("kind");
     QTest::addColumn<double>("clip");
     for (const char* words : {"streamed", "streamed buffers=1 tile=4KiB",
              "streamed order=by-microbatch", "streamed weights-on-device=0.4 boundary=device",
              "streamed activations-on-host=0.5", "streamed clip-mode=per-group", "zero-offload",
              "deep-optimizer-states device-share=0.5",
              "ssd-vertical weights-on-disk=1 gradients-on-disk=1"})
-        for (const bool adapter : {true, false})
+        for (const QString kind : {"adapter", "layers", "nf4"})
             for (const bool bf16 : {true, false}) {
-                if (adapter && isOnlyOfLayers(QString(words)))
+                const bool isLayers = kind == QLatin1String("layers");
+                if (!isLayers && isOnlyOfLayers(QString(words)))
                     continue;
-                const double clip = bf16 == adapter ? 0.25 : 0.0;
-                QTest::addRow(
-                    "%s, %s, %s", words, adapter ? "adapter" : "layers", bf16 ? "bf16" : "fp32")
-                    << QString(words) << bf16 << adapter << clip;
+                const double clip = bf16 == isLayers ? 0.0 : 0.25;
+                QTest::addRow("%s, %s, %s", words, qPrintable(kind), bf16 ? "bf16" : "fp32")
+                    << QString(words) << bf16 << kind << clip;
             }
 }
 
@@ -91,10 +106,10 @@ void TestFrozenPolicies::everyPolicyGivesTheBitsOfResident()
 {
     QFETCH(const QString, words);
     QFETCH(const bool, bf16);
-    QFETCH(const bool, adapter);
+    QFETCH(const QString, kind);
     QFETCH(const double, clip);
     const QTemporaryDir folder;
-    TinyRun run = adapter ? adapterRun() : layerRun();
+    TinyRun run = runOf(kind);
     run.compute = bf16 ? DType::BF16 : DType::F32;
     run.clipNorm = clip;
     run.disk.folders = {folder.path().toStdString()};
@@ -134,6 +149,27 @@ void TestFrozenPolicies::theHostHoldsTheModelAndNothingOfItGoesBack()
     // backward the three that they do not have any more.
     const std::size_t blocks = streamed.plannedHostBytes - plain.plannedHostBytes;
     QCOMPARE(streamed.h2dBytes - plain.h2dBytes, static_cast<std::int64_t>(blocks / 5 * 6));
+}
+
+// In 4 bits on the device, too: a block is expanded when it is used.
+void TestFrozenPolicies::packedBlocksTakeAQuarterAndASlot()
+{
+    TinyRun run = adapterRun();
+    run.compute = DType::BF16;
+    const TinyResult plain = resultOn(kInline, run, 1);
+    run.adapter->nf4Base = true;
+    const TinyResult packed = resultOn(kInline, run, 1);
+    run.policy = "streamed";
+    run.options = {{"boundary", "device"}, {"buffers", "1"}};
+    const TinyResult streamed = resultOn(kInline, run, 1);
+
+    QCOMPARE(packed.h2dBytes, plain.h2dBytes);
+    QVERIFY(packed.weightsHash != plain.weightsHash);
+    QCOMPARE(packed.peakDeviceBytes, packed.plannedDeviceBytes);
+    // Five blocks there, of which the first step brings all for forward and four for backward.
+    const std::size_t blocks = streamed.plannedHostBytes - packed.plannedHostBytes;
+    QCOMPARE(streamed.h2dBytes - packed.h2dBytes, static_cast<std::int64_t>(blocks / 5 * 8));
+    QCOMPARE(streamed.weightsHash, packed.weightsHash);
 }
 
 void TestFrozenPolicies::blocksThatStayAreNotFetched()

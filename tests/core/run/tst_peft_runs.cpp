@@ -66,6 +66,7 @@ struct Golden {
 RunSpec specOf(const Golden& golden, const RunRig& rig)
 {
     RunSpec spec = rig.spec(golden.folder.filename().string());
+    spec.method = "lora"; // unless the options say otherwise
     const QJsonObject options = golden.json["options"].toObject();
     for (auto it = options.begin(); it != options.end(); ++it) {
         const SpecField* field = findSpecField(it.key().toStdString());
@@ -74,7 +75,6 @@ RunSpec specOf(const Golden& golden, const RunRig& rig)
     }
     const std::string ending = fs::path(golden.text("file")).extension().string();
     spec.modelDir = (golden.root / golden.text("model")).string();
-    spec.method = "lora";
     spec.adapterDir = (golden.folder / "adapter").string();
     const auto source = [&](const std::string& name, const char* key) {
         return DataSource{rig.folder.write(name + ending, golden.part(key)), DataFormat::Auto, {}};
@@ -111,6 +111,7 @@ void TestPeftRuns::lossesAndGradientsAreThoseOfPeft_data()
     QTest::newRow("rsLoRA") << QStringLiteral("rslora");
     QTest::newRow("LoRA on two modules, B zero, clipped") << QStringLiteral("query_value");
     QTest::newRow("patterns of rank and alpha, decay") << QStringLiteral("patterns");
+    QTest::newRow("QLoRA, NF4 of bitsandbytes") << QStringLiteral("qlora");
 }
 
 void TestPeftRuns::lossesAndGradientsAreThoseOfPeft()

@@ -80,6 +80,8 @@ private slots:
             QString("Fits: 4.80 GiB of device memory, 10.7 GiB of host memory, 4.21 s a step"));
         QCOMPARE(needOf(page, Method::Adapter),
             QString("Fits: 2.94 GiB of device memory, 12.0 MiB of host memory, 3.08 s a step"));
+        QCOMPARE(needOf(page, Method::Nf4Adapter),
+            QString("Fits: 1.54 GiB of device memory, 12.0 MiB of host memory, 3.19 s a step"));
         QVERIFY(needOf(page, Method::Layers).isEmpty()); // none are named
         QVERIFY(page.method()->need(Method::Adapter)->kind() == MessageLabel::Kind::Good);
         QCOMPARE(page.method()->button(Method::Adapter)->text(), QString("An adapter (LoRA)"));
@@ -117,6 +119,44 @@ private slots:
             QString("Not possible: rank 2048 is larger than self_attn.k_proj"));
         QVERIFY(page.method()->need(Method::Adapter)->kind() == MessageLabel::Kind::Warning);
         QCOMPARE(page.method()->button(Method::Adapter)->text(), QString("An adapter (LoRA)"));
+    }
+
+    void theModelInFourBitsIsRecommendedWhereNothingElseFits()
+    {
+        UiServices services = fakeServices(std::make_shared<FakeRun>());
+        services.planAllMethods = [](const RunSpec& spec) {
+            auto plans = fakeMethods(spec).value();
+            plans[1].fits = false;
+            return Result(plans);
+        };
+        NewRunPage page(services);
+        RunSpec spec = goodSpec();
+        spec.microBatch = 64;
+
+        page.setSpec(spec);
+        QTRY_VERIFY(page.settled());
+
+        QCOMPARE(page.method()->button(Method::Adapter)->text(), QString("An adapter (LoRA)"));
+        QCOMPARE(page.method()->button(Method::Nf4Adapter)->text(),
+            QString("An adapter beside the model in 4 bits (QLoRA), recommended"));
+    }
+
+    void anAdapterBesideFourBitsHasTheSettingsOfAdapters()
+    {
+        NewRunPage page(fakeServices(std::make_shared<FakeRun>()));
+        RunSpec spec = goodSpec();
+        spec.method = "qlora";
+        spec.rank = 32;
+
+        page.setSpec(spec);
+
+        QVERIFY(page.method()->button(Method::Nf4Adapter)->isChecked());
+        QVERIFY(!page.method()->adapter()->isHidden());
+        QVERIFY2(page.commandLine().endsWith("--method qlora --rank 32"),
+            qPrintable(page.commandLine()));
+        choose(page, Method::Adapter);
+        QVERIFY(page.commandLine().endsWith("--method lora --rank 32"));
+        QCOMPARE(page.spec().rank, std::int64_t{32});
     }
 
     void settingsOfTheAdapterAreThoseOfARunThatTrainsOne()
@@ -277,7 +317,8 @@ private slots:
                 "exclude_targets", "adapter_layers", "rslora", "lora_plus"}));
         widget->setFocus();
         QTest::keyClick(widget, Qt::Key_Down);
-        QVERIFY(section.button(Method::Layers)->isChecked());
+        QVERIFY(section.method() == Method::Nf4Adapter);
+        QTest::keyClick(page.focusWidget(), Qt::Key_Down);
         QVERIFY(section.method() == Method::Layers);
     }
 

@@ -478,6 +478,17 @@ PlanReport fakeAdapterPlan(std::int64_t rank)
     return plan;
 }
 
+// Of a model that is held in 4 bits.
+PlanReport fakeNf4Plan(std::int64_t rank)
+{
+    PlanReport plan = fakeAdapterPlan(rank);
+    plan.method = "qlora";
+    plan.tiers[0].totalBytes = 1580 * kMiB;
+    plan.tiers[0].kinds[0].bytes = 668 * kMiB;
+    plan.predictedStepMs = 3190.0;
+    return plan;
+}
+
 Result<std::vector<PlanReport>> fakeMethods(const RunSpec& spec)
 {
     std::vector<PlanReport> plans = {fakePlan(spec.microBatch < 8)};
@@ -485,12 +496,15 @@ Result<std::vector<PlanReport>> fakeMethods(const RunSpec& spec)
         plans.push_back(plans.front());
         plans.back().method = "layers";
     }
-    plans.push_back(fakeAdapterPlan(spec.rank));
-    if (spec.rank <= 1024)
-        return plans;
-    plans.back() = {};
-    plans.back().method = "lora";
-    plans.back().limit = "rank 2048 is larger than self_attn.k_proj";
+    for (PlanReport plan : {fakeAdapterPlan(spec.rank), fakeNf4Plan(spec.rank)}) {
+        if (spec.rank > 1024) {
+            const std::string method = plan.method;
+            plan = {};
+            plan.method = method;
+            plan.limit = "rank 2048 is larger than self_attn.k_proj";
+        }
+        plans.push_back(std::move(plan));
+    }
     return plans;
 }
 
@@ -567,8 +581,8 @@ UiServices fakeServices(
     services.measureRates = [](const RunSpec&) { return Status(); };
     services.planRun = [](const RunSpec& spec) -> Result<PlanReport> {
         PlanReport plan = fakePlan(spec.microBatch < 8);
-        if (spec.method == "lora")
-            plan = fakeAdapterPlan(spec.rank);
+        if (isAdapterRun(spec))
+            plan = spec.method == "qlora" ? fakeNf4Plan(spec.rank) : fakeAdapterPlan(spec.rank);
         if (!spec.trainLayers.empty())
             plan.trainedParameters = 240'000'000;
         if (spec.policy != "auto") {
