@@ -226,6 +226,13 @@ public:
         return noted(launchAdd(args, streamHandle(stream)));
     }
 
+    Status dropout(const DropoutArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkDropout(args));
+        const TraceRange range("dropout");
+        return noted(launchDropout(args, streamHandle(stream)));
+    }
+
     Status accumulate(const AccumulateArgs& args, Stream& stream) override
     {
         MR_TRY(checkAccumulate(args));

@@ -2473,6 +2473,18 @@
             <translation>ランクの平方根で割る (rsLoRA)</translation>
         </message>
         <message>
+            <source>Dropout</source>
+            <translation>ドロップアウト</translation>
+        </message>
+        <message>
+            <source>Share of the adapter's input that is set to zero at random in training, against overfitting on little data. 0.05 to 0.1 is common.</source>
+            <translation>学習中にアダプターの入力のうち、無作為にゼロにする割合です。少ないデータでの過学習を抑えます。0.05 から 0.1 がよく使われます。</translation>
+        </message>
+        <message>
+            <source>Automatic (0, or that of the adapter)</source>
+            <translation>自動 (0、またはアダプターの値)</translation>
+        </message>
+        <message>
             <source>Rate of B (LoRA+)</source>
             <translation>B の学習率 (LoRA+)</translation>
         </message>

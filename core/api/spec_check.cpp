@@ -99,6 +99,8 @@ Status checkAdapter(const RunSpec& s)
         return refuse(fmt::format("alpha is {:g}, and the adapter would add nothing; it must be "
                                   "above 0, or left out for the rank",
             s.alpha));
+    if (s.dropout != RunSpec().dropout && s.dropout < 0.0)
+        return refuse(fmt::format("dropout is {:g}; it must be 0 or more, and below 1", s.dropout));
     return {};
 }
 

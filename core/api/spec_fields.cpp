@@ -105,6 +105,10 @@ constexpr std::array kFields{
         "Scale of the adapter: its output is multiplied by alpha / rank (left out: the rank)",
         &S::alpha, SpecRange{-1.0, kMostRank}},
     SpecField{"rslora", "rslora", "Scale by alpha / sqrt(rank) instead", &S::rankStabilised},
+    SpecField{"dropout", "dropout",
+        "Share of the adapter's input that is zeroed at random in training (left out: 0, or that "
+        "of --adapter)",
+        &S::dropout, SpecRange{-1.0, 1.0, true, false}},
     SpecField{"lora_plus", "lora-plus",
         "LoRA+: the learning rate of the matrices B, as a multiple of that of A", &S::loraPlus,
         above(0.0, 1e6)},
@@ -189,7 +193,7 @@ std::span<const SpecField> specFields()
 
 std::span<const std::string_view> adapterKeys()
 {
-    static constexpr std::array<std::string_view, 9> kKeys = {"rank", "alpha", "rslora",
+    static constexpr std::array<std::string_view, 10> kKeys = {"rank", "alpha", "rslora", "dropout",
         "lora_plus", "targets", "exclude_targets", "rank_pattern", "alpha_pattern", "adapter_dir"};
     return kKeys;
 }

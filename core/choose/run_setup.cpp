@@ -90,6 +90,8 @@ void resolveMethod(RunSpec& spec)
         spec.weightDecay = isAdapter ? 0.0 : kDefaultWeightDecay;
     if (isAdapter && spec.alpha < 0.0)
         spec.alpha = static_cast<double>(spec.rank);
+    if (isAdapter && spec.dropout < 0.0)
+        spec.dropout = 0.0;
 }
 
 // All that needs the model but not the memory plan.
@@ -122,6 +124,8 @@ Status resolveNumbers(RunSetup& setup, const MachineInfo& machine, std::int64_t 
     setup.micro = {spec.seqLen, spec.microBatch, spec.accumulate,
         spec.precision == PrecisionChoice::F32 ? DType::F32 : DType::BF16,
         spec.precision == PrecisionChoice::Fp8, mostAdapterRanks(setup.table)};
+    if (isAdapterRun(spec) && spec.dropout > 0.0)
+        useDropout(spec.dropout, setup.table, setup.micro);
     setup.shape = modelShape(setup.config, setup.table, setup.micro);
     setup.step.microBatches = static_cast<int>(spec.accumulate);
     setup.step.clipNorm = spec.clipNorm;

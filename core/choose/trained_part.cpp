@@ -209,6 +209,8 @@ Status takeAdapterSettings(RunSpec& spec)
                                         "--method qlora");
     RunSpec own = spec;
     take(config.settings, own);
+    if (!isRecorded && own.dropout < 0.0)
+        own.dropout = config.dropout;
     if (isRecorded && !(AdapterMembers(spec) == AdapterMembers(own)))
         return refuse(fmt::format("{}: rank, alpha and modules come with this adapter (rank {}, "
                                   "alpha {}); leave those options out",

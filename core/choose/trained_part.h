@@ -18,8 +18,8 @@ namespace mr {
 std::string methodWord(const RunSpec& spec);
 
 // Rank, alpha and modules of the adapter that the run goes on from (RunSpec::adapterDir), in
-// `spec`. Refuses others that were given beside it. Does nothing without one, and where its folder
-// is gone: the record of a run holds them.
+// `spec`. Refuses others that were given beside it. Its dropout is taken where none was given. Does
+// nothing without one, and where its folder is gone: the record of a run holds them.
 Status takeAdapterSettings(RunSpec& spec);
 
 // The table of all trained parameters.

@@ -41,6 +41,7 @@ Status checkSoftcap(const SoftcapArgs& args);
 Status checkCrossEntropy(const CrossEntropyArgs& args);
 Status checkSum(const SumArgs& args);
 Status checkAdd(const AddArgs& args);
+Status checkDropout(const DropoutArgs& args);
 Status checkAccumulate(const AccumulateArgs& args);
 Status checkFinishGradient(const FinishGradientArgs& args);
 Status checkNormBlocks(const NormBlocksArgs& args);

@@ -20,6 +20,18 @@ Status checkAdd(const AddArgs& a)
         .status();
 }
 
+Status checkDropout(const DropoutArgs& a)
+{
+    return Checker("dropout")
+        .leads("x", a.x, a.x.rank)
+        .holds(a.out.dtype == a.x.dtype, "x and out must have one type, F32 or BF16")
+        .holds(a.out.count() == a.x.count(), "x and out must have the same count")
+        .holds(a.out.data || a.x.count() == 0, "out has no memory")
+        .holds(
+            a.draw.probability >= 0.0 && a.draw.probability < 1.0, "probability must be in [0, 1)")
+        .status();
+}
+
 Status checkAccumulate(const AccumulateArgs& a)
 {
     return Checker("accumulate")

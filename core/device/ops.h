@@ -366,6 +366,37 @@ struct AddArgs {
     TensorView out; // count and type of a; may be a or b
 };
 
+// Which draws a dropout takes. Its masks are those of every op with equal numbers here.
+struct DropoutDraw {
+    std::uint64_t key = 0;
+    std::uint64_t counter = 0; // the upper half of Philox's: one mask each
+    double probability = 0.0;  // of an element to become 0; in [0, 1)
+
+    bool operator==(const DropoutDraw&) const = default;
+};
+
+// The words of kept elements are this or more.
+constexpr std::uint32_t dropoutThreshold(double probability) noexcept
+{
+    return static_cast<std::uint32_t>(probability * 0x1p32);
+}
+
+// What kept elements are multiplied by.
+constexpr float dropoutScale(double probability) noexcept
+{
+    return static_cast<float>(1.0 / (1.0 - probability));
+}
+
+// d = x dropoutScale() where element i is kept, else 0: word i % 4 of philox(key, i / 4, counter)
+// decides (core/base/philox.h). out = d, or out + d by one fma; a dropped element then stays as it
+// is. (Srivastava et al., "Dropout", JMLR 15 (2014); scaled in training.)
+struct DropoutArgs {
+    TensorView x;   // any shape, A
+    TensorView out; // count and type of x; may be x
+    DropoutDraw draw;
+    bool accumulate = false;
+};
+
 // sum = x where keep == 0 (sum is not read: it may hold anything), else fma(keep, sum, x): a
 // running sum (keep 1) or one that fades. One rounding an element, the same bits on every device.
 // Where scalars.finite is 0 the sum stays as it is; with keep == 0 it then becomes zeros.
@@ -528,6 +559,7 @@ public:
     virtual Status crossEntropy(const CrossEntropyArgs& args, Stream& stream) = 0;
     virtual Status sum(const SumArgs& args, Stream& stream) = 0;
     virtual Status add(const AddArgs& args, Stream& stream) = 0;
+    virtual Status dropout(const DropoutArgs& args, Stream& stream) = 0;
     virtual Status accumulate(const AccumulateArgs& args, Stream& stream) = 0;
     virtual Status finishGradient(const FinishGradientArgs& args, Stream& stream) = 0;
     virtual Status normBlocks(const NormBlocksArgs& args, Stream& stream) = 0;

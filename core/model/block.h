@@ -66,6 +66,7 @@ struct LayerContext {
     const AddedApart* apart = nullptr;     // null: every product adds to its sum itself
     bool trains = false;                   // products may be in FP8
     const BlockAdapter* adapter = nullptr; // of the block; null: it has none
+    AdapterDropout dropout = {};           // in training alone
 
     TensorView productFor(const TensorView& gradWeight) const noexcept
     {

@@ -1,5 +1,6 @@
 #include "core/model/block_adapter.h"
 
+#include "core/base/philox.h"
 #include "core/model/block.h"
 
 #include <span>
@@ -24,6 +25,21 @@ ProductAdapter& productOf(BlockAdapter& block, SlotKind product)
         return block.gateUp;
     default:
         return block.down;
+    }
+}
+
+// Of a product in its block. Masks follow from it, so it stays as it is.
+std::uint64_t placeOf(SlotKind product)
+{
+    switch (product) {
+    case SlotKind::Qkv:
+        return 0;
+    case SlotKind::AttnOut:
+        return 1;
+    case SlotKind::GateUp:
+        return 2;
+    default:
+        return 3;
     }
 }
 
@@ -56,7 +72,43 @@ Status makeHidden(const LayerContext& c, const ProductAdapter& adapter, const Te
     return c.ops->windowProduct(args, *c.stream);
 }
 
+// The input that the adapter reads: x, or in scratch x with dropout.
+Status dropInput(const LayerContext& c, const ProductAdapter& adapter,
+    const AdapterScratch& scratch, TensorView& x)
+{
+    if (c.dropout.probability == 0.0)
+        return {};
+    const TensorView dropped = matrixView(scratch.dropped.data, x.dtype, x.dims[0], x.dims[1]);
+    MR_TRY(c.ops->dropout({x, dropped, c.dropout.drawFor(adapter.product)}, *c.stream));
+    x = dropped;
+    return {};
+}
+
+// gradX += Q A. With dropout, x is scratch that nobody reads any more.
+Status addInputGradient(const LayerContext& c, const ProductAdapter& adapter,
+    const TensorView& gradHidden, const TensorView& x, const TensorView& gradX)
+{
+    const bool drops = c.dropout.probability > 0.0;
+    WindowProductArgs args{
+        allColumns(gradHidden), allColumns(adapter.a), allColumns(drops ? x : gradX)};
+    args.accumulate = !drops;
+    MR_TRY(c.ops->windowProduct(args, *c.stream));
+    if (!drops)
+        return {};
+    return c.ops->dropout({x, gradX, c.dropout.drawFor(adapter.product), true}, *c.stream);
+}
+
 } // namespace
+
+DropoutDraw AdapterDropout::drawFor(SlotKind product) const noexcept
+{
+    const auto words = philox(seed, static_cast<std::uint64_t>(group), placeOf(product));
+    DropoutDraw draw;
+    draw.key = std::uint64_t{words[1]} << 32 | words[0];
+    draw.counter = static_cast<std::uint64_t>(step) << 32 | static_cast<std::uint64_t>(micro);
+    draw.probability = probability;
+    return draw;
+}
 
 BlockAdapter blockAdapter(
     const ParamTable& trained, GroupId group, std::byte* groupData, DType dtype)
@@ -69,6 +121,7 @@ BlockAdapter blockAdapter(
         ProductAdapter& product = productOf(block, module.product);
         if (product.count == 0)
             product.a = matrixAt(groupData, dtype, module.a, 0, module.in);
+        product.product = module.product;
         product.a.dims[0] += module.rank;
         product.modules[product.count++] = {
             matrixAt(groupData, dtype, module.b, module.rows, module.rank), module.firstRow,
@@ -83,7 +136,9 @@ Status addAdapter(const LayerContext& context, const ProductAdapter& adapter,
     if (adapter.count == 0)
         return {};
     const TensorView hidden = ranksOf(scratch.hidden, adapter, x.dims[0]);
-    MR_TRY(makeHidden(context, adapter, x, hidden));
+    TensorView input = x;
+    MR_TRY(dropInput(context, adapter, scratch, input));
+    MR_TRY(makeHidden(context, adapter, input, hidden));
     for (const ModuleAdapter& module : modulesOf(adapter)) {
         WindowProductArgs args{ranksOf(hidden, module), allColumns(module.b), rowsOf(y, module)};
         args.transposeB = true;
@@ -101,9 +156,10 @@ Status backwardAdapter(const LayerContext& context, const ProductAdapter& adapte
         return {};
     Ops& ops = *context.ops;
     Stream& stream = *context.stream;
-    const TensorView& x = backward.x;
+    TensorView x = backward.x;
     const TensorView hidden = ranksOf(scratch.hidden, adapter, x.dims[0]);
     const TensorView gradHidden = ranksOf(scratch.gradHidden, adapter, x.dims[0]);
+    MR_TRY(dropInput(context, adapter, scratch, x));
     MR_TRY(makeHidden(context, adapter, x, hidden));
     for (std::size_t i = 0; i < adapter.count; ++i) {
         const ModuleAdapter& module = adapter.modules[i];
@@ -122,10 +178,7 @@ Status backwardAdapter(const LayerContext& context, const ProductAdapter& adapte
     ofA.transposeA = true;
     ofA.accumulate = backward.accumulate;
     MR_TRY(ops.windowProduct(ofA, stream));
-    WindowProductArgs ofX{
-        allColumns(gradHidden), allColumns(adapter.a), allColumns(backward.gradX)};
-    ofX.accumulate = true;
-    return ops.windowProduct(ofX, stream);
+    return addInputGradient(context, adapter, gradHidden, x, backward.gradX);
 }
 
 } // namespace mr

@@ -6,6 +6,10 @@
 //
 // H is made again in backward: it costs rank / rows of the product.
 //
+// Dropout  With probability p, forward and dA read d = mask * x / (1 - p) in place of x, and
+//          dX += mask * (Q A) / (1 - p). The base's product reads x. A product has one mask, so q,
+//          k and v share one, and gate and up: their x is read once. (PEFT draws one a module.)
+//
 // Order    y has been rounded to the compute type before the adapter is added, which rounds once
 //          more; so has dX. H and Q are of the compute type.
 // Threads  Engine thread (it enqueues).
@@ -26,6 +30,19 @@ namespace mr {
 
 struct LayerContext;
 
+// Dropout of the adapters of a block, in one pass of one micro-batch. A mask depends on these and
+// on the product alone, so the passes of a micro-batch have the same masks.
+struct AdapterDropout {
+    double probability = 0.0; // 0: none
+    std::uint64_t seed = 0;   // of the run
+    std::int64_t step = 0;    // optimizer step
+    std::int64_t micro = 0;   // of the step's micro-batches
+    std::int64_t group = 0;
+
+    // Of the input of a product. The element is its place in the micro-batch's (T, in).
+    DropoutDraw drawFor(SlotKind product) const noexcept;
+};
+
 struct ModuleAdapter {
     TensorView b; // (rows, rank), c, or its gradient
     std::int64_t firstRow = 0;
@@ -35,6 +52,7 @@ struct ModuleAdapter {
 
 // The adapter of one product, or its gradients. Without modules there is none.
 struct ProductAdapter {
+    SlotKind product{};
     TensorView a; // (ranks, in), c, or its gradient
     std::array<ModuleAdapter, 3> modules;
     std::size_t count = 0; // of modules

@@ -327,6 +327,22 @@ std::int64_t mostAdapterRanks(const ParamTable& trained) noexcept
     return most;
 }
 
+std::int64_t widestAdapterInput(const ParamTable& trained) noexcept
+{
+    std::int64_t widest = 0;
+    if (trained.frozen)
+        for (const auto& modules : trained.frozen->adapters)
+            for (const AdapterModule& module : modules)
+                widest = std::max(widest, module.in);
+    return widest;
+}
+
+void useDropout(double probability, const ParamTable& trained, MicroShape& micro) noexcept
+{
+    micro.dropout = probability;
+    micro.dropoutColumns = probability > 0.0 ? widestAdapterInput(trained) : 0;
+}
+
 Result<ParamTable> trainedLayers(const ParamTable& model, const std::vector<GroupId>& groups)
 {
     auto frozen = frozenModel(model);

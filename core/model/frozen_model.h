@@ -16,6 +16,7 @@
 
 #pragma once
 
+#include "core/model/layout.h"
 #include "core/model/master.h"
 #include "core/model/param_table.h"
 
@@ -94,6 +95,10 @@ bool isLinear(const ParamTable& model, const NamedTensor& tensor);
 std::int64_t frozenElements(const ParamTable& trained, GroupId group) noexcept;
 // Ranks of the modules of one product, at most: columns of x A^T. 0: there is no adapter.
 std::int64_t mostAdapterRanks(const ParamTable& trained) noexcept;
+// Columns of the widest input of a module with an adapter; 0: there is none.
+std::int64_t widestAdapterInput(const ParamTable& trained) noexcept;
+// Dropout of the adapter, in [0, 1), in the memory of a micro-batch.
+void useDropout(double probability, const ParamTable& trained, MicroShape& micro) noexcept;
 
 // The groups that are named are trained, the others frozen. InvalidArgument: none is named, or one
 // that the model has not.

@@ -187,6 +187,8 @@ std::size_t layoutScratch(
     if (shape.adapterRanks > 0)
         for (TensorView* view : {&out.adapter.hidden, &out.adapter.gradHidden})
             *view = carver.matrix(shape.compute, tokens, shape.adapterRanks);
+    if (shape.dropoutColumns > 0)
+        out.adapter.dropped = carver.matrix(shape.compute, tokens, shape.dropoutColumns);
     return carver.bytes();
 }
 

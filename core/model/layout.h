@@ -28,6 +28,9 @@ struct MicroShape {
     DType compute = DType::BF16;
     bool fp8 = false;              // the products of blocks train in FP8 where their shape allows
     std::int64_t adapterRanks = 0; // mostAdapterRanks() of what is trained
+    // Dropout of its adapters: the probability, and widestAdapterInput(). 0 without dropout.
+    double dropout = 0.0;
+    std::int64_t dropoutColumns = 0;
 
     constexpr std::int64_t tokens() const noexcept { return seqLen * microBatch; }
 };
@@ -67,6 +70,7 @@ struct CodeScratch {
 struct AdapterScratch {
     TensorView hidden;     // (T, adapterRanks), c
     TensorView gradHidden; // (T, adapterRanks), c
+    TensorView dropped;    // (T, dropoutColumns), c: an input with dropout; backward, its gradient
 };
 
 // Scratch of one block at a time, forward and backward.

@@ -32,10 +32,9 @@ constexpr std::int64_t kDefaultRank = 8; // of PEFT, where a field is missing
 constexpr std::int64_t kMostPeftRank = 1 << 20;
 
 // Change nothing in what a finished adapter computes.
-constexpr std::array<std::string_view, 12> kInformative = {"auto_mapping",
-    "base_model_name_or_path", "inference_mode", "loftq_config", "lora_dropout", "megatron_core",
-    "peft_version", "qalora_group_size", "revision", "runtime_config", "task_type",
-    "ensure_weight_tying"};
+constexpr std::array<std::string_view, 11> kInformative = {"auto_mapping",
+    "base_model_name_or_path", "inference_mode", "loftq_config", "megatron_core", "peft_version",
+    "qalora_group_size", "revision", "runtime_config", "task_type", "ensure_weight_tying"};
 
 // Null, false, "none" or empty: a variant that is not used.
 bool isUnused(const json& value)
@@ -171,7 +170,7 @@ std::string configText(const PeftConfig& config)
     out["layers_to_transform"] = s.layers.empty() ? json() : json(s.layers);
     out["rank_pattern"] = objectOf(s.ranks);
     out["alpha_pattern"] = objectOf(s.alphas);
-    out["lora_dropout"] = 0.0;
+    out["lora_dropout"] = config.dropout;
     out["bias"] = "none";
     out["fan_in_fan_out"] = false;
     out["init_lora_weights"] = true;
@@ -229,6 +228,9 @@ Result<PeftConfig> readPeftConfig(const fs::path& folder)
     settings.rank = fields.integer("r", {1, kMostPeftRank}, kDefaultRank);
     settings.alpha = fields.number("lora_alpha", kDefaultRank);
     settings.rankStabilised = fields.boolean("use_rslora", false);
+    config.dropout = fields.number("lora_dropout", 0.0);
+    if (!(config.dropout >= 0.0 && config.dropout < 1.0))
+        fields.fail("lora_dropout", "must be 0 or more, and below 1");
     readTargets(fields, settings);
     settings.excluded = namesIn(fields, "exclude_modules");
     settings.layers = layersIn(fields);

@@ -26,6 +26,7 @@ struct PeftConfig {
     AdapterSettings settings;
     std::string base;          // as the folder names it; may be empty
     std::string baseHash = {}; // weightsHash of that model; empty: the folder is another program's
+    double dropout = 0.0;      // that it was trained with; changes nothing in what it computes
 };
 
 Result<PeftConfig> readPeftConfig(const std::filesystem::path& folder);

@@ -179,6 +179,13 @@ Call add(BenchRig& rig, const Sizes& s)
     return {[&rig, args](int) { return rig.ops().add(args, rig.stream()); }, 3.0 * s.bytes()};
 }
 
+Call dropout(BenchRig& rig, const Sizes& s)
+{
+    const DropoutArgs args{rig.random(s.type, s.tokens, s.hidden),
+        rig.zeros(s.type, s.tokens, s.hidden), {1, 2, 0.1}, false};
+    return {[&rig, args](int) { return rig.ops().dropout(args, rig.stream()); }, 2.0 * s.bytes()};
+}
+
 Call finishGradient(BenchRig& rig, const Sizes& s)
 {
     const std::int64_t n = s.count();
@@ -264,6 +271,7 @@ constexpr ElementBench kElementBenches[] = {
     {"headNormRopeBackward", headNormRopeBackward},
     {"crossEntropy", crossEntropy},
     {"add", add},
+    {"dropout", dropout},
     {"finishGradient", finishGradient},
     {"normBlocks", normBlocks},
     {"embed", embed},

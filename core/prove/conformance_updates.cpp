@@ -1,6 +1,7 @@
-// adamw and accumulate. No tolerance: each result is fixed to the bit by a written order of
-// operations (ops.h, core/device/adamw.h), which the references here follow.
+// adamw, accumulate and dropout. No tolerance: each result is fixed to the bit by a written order
+// of operations (ops.h, core/device/adamw.h), which the references here follow.
 
+#include "core/base/philox.h"
 #include "core/device/adamw.h"
 #include "core/prove/conformance_counts.h"
 
@@ -115,6 +116,51 @@ void accumulate(CaseRun& run, DType type, std::int64_t n, const Fading& how)
     run.expectExactly("sum", args.sum, want);
 }
 
+// The share of dropout, and how the op is asked for it.
+struct Dropping {
+    const char* words;
+    double probability = 0.0;
+    bool adds = false;
+    bool inPlace = false;
+};
+
+constexpr Dropping kDroppings[] = {
+    {"of 0.3", 0.3, false, false},
+    {"of 0.3 adds", 0.3, true, false},
+    {"of 0.75 in place", 0.75, false, true},
+    {"of nothing", 0.0, false, false},
+};
+
+void dropout(CaseRun& run, DType type, std::int64_t n, const Dropping& how)
+{
+    // A dropped infinity leaves nothing behind.
+    constexpr DropoutDraw kDraw{0x1234'5678'9ABC'DEF0, 0xFEDC'BA98'7654'3210, 0.0};
+    DropoutDraw draw = kDraw;
+    draw.probability = how.probability;
+    const auto keeps = [&](std::int64_t i) {
+        const auto block = static_cast<std::uint64_t>(i / 4);
+        return philox(draw.key, block, draw.counter)[static_cast<std::size_t>(i % 4)] >=
+               static_cast<std::uint32_t>(how.probability * 4294967296.0);
+    };
+    Values values = run.random(type, {n}).values;
+    for (std::int64_t i = 0; i < n; ++i)
+        if (!keeps(i))
+            values[static_cast<std::size_t>(i)] = std::numeric_limits<double>::infinity();
+    const Input x = run.given(type, {n}, values);
+    const Input sum = run.random(type, {n});
+    const TensorView fresh = how.inPlace ? x.view : run.blank(type, {n});
+    const DropoutArgs args{x.view, how.adds ? sum.view : fresh, draw, how.adds};
+    run.call(run.ops().dropout(args, run.stream()));
+    const auto scale = static_cast<float>(1.0 / (1.0 - how.probability));
+    Values want;
+    for (std::int64_t i = 0; i < n; ++i) {
+        const float before = how.adds ? asFloat(sum(i)) : 0.0F;
+        const float value = keeps(i) ? std::fma(asFloat(x(i)), scale, before) : before;
+        want.push_back(static_cast<double>(roundTo(type, value)));
+    }
+    run.expectExactly("out", args.out, want);
+}
+
 void addUpdatesCountCases(Table& table, std::int64_t n)
 {
     for (const DType type : kBothTypes) {
@@ -125,6 +171,9 @@ void addUpdatesCountCases(Table& table, std::int64_t n)
         for (const Fading& how : kFadings)
             push(table, "accumulate", name + " " + how.words, n,
                 [=](CaseRun& run) { accumulate(run, type, n, how); });
+        for (const Dropping& how : kDroppings)
+            push(table, "dropout", name + " " + how.words, n,
+                [=](CaseRun& run) { dropout(run, type, n, how); });
     }
 }
 

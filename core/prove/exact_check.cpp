@@ -54,6 +54,7 @@ Status train(Device& device, const TinyRun& run, PlainRun& plain, TinyResult& re
         inputs.micros = micros;
         inputs.lossScale = static_cast<float>(1.0 / trained);
         inputs.clipNorm = run.clipNorm;
+        inputs.dropoutSeed = kSeed;
         inputs.factors = adamwFactors(kAdamw, kLearningRate, s);
         MR_ASSIGN(auto step, plain.step(inputs));
         result.losses.push_back(step.lossSum / trained);
@@ -111,6 +112,7 @@ PlainRunSpec plainRunSpec(const TinyRun& run)
     PlainRunSpec spec;
     spec.config = run.config;
     spec.micro = {run.seqLen, run.microBatch, run.accumulate, run.compute, run.fp8};
+    spec.micro.dropout = run.dropout;
     spec.policy = run.policy;
     spec.options = run.options;
     spec.recompute = run.recompute;

@@ -42,6 +42,7 @@ struct TinyRun {
     RunDiskSpec disk;                 // for policies that keep state there
     std::vector<GroupId> layers = {}; // as in PlainRunSpec
     std::optional<AdapterSettings> adapter = {};
+    double dropout = 0.0; // of the adapter
 };
 
 struct TinyResult {

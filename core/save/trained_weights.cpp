@@ -15,8 +15,9 @@ Status saveWeights(const CheckpointContext& context, const fs::path& folder, Mas
     const ParamTable& table = context.table;
     if (isAdapter(table))
         return savePeft(folder,
-            {table.frozen->settings, context.carryFrom.string(), context.baseHash}, table, trained,
-            ExportType::F32);
+            {table.frozen->settings, context.carryFrom.string(), context.baseHash,
+                context.memory.dropout()},
+            table, trained, ExportType::F32);
     const auto whole = wholeMaster(context.executor, context.memory, trained);
     return saveModel(folder, context.config, wholeModel(table), *whole,
         context.memory.compute() == DType::F32 ? ExportType::F32 : ExportType::BF16,

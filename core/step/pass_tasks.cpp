@@ -15,8 +15,10 @@ PassTasks::PassTasks(
 {
 }
 
-void PassTasks::beginStep(const StepPlan& plan)
+void PassTasks::beginStep(const StepPlan& plan, const StepInputs& inputs)
 {
+    m_step = plan.step;
+    m_dropoutSeed = inputs.dropoutSeed;
     m_trains = std::any_of(plan.tasks.begin(), plan.tasks.end(),
         [](const Task& task) { return task.kind == TaskKind::Backward; });
     std::fill(m_accumulated.begin(), m_accumulated.end(), false);
@@ -69,7 +71,14 @@ LayerContext PassTasks::contextOf(const Task& task, Stream& stream) const
     const BatchViews seen = batchOfBlock(m_config, task.group.value - 1, m_memory.batches[buffer]);
     return {&m_device.ops(), &stream, &m_config, seen,
         constantsOfBlock(m_config, task.group.value - 1, m_memory.constants), 0, &m_memory.apart,
-        m_trains, m_memory.adapterOf(task.group)};
+        m_trains, m_memory.adapterOf(task.group), dropoutOf(task)};
+}
+
+AdapterDropout PassTasks::dropoutOf(const Task& task) const
+{
+    if (!m_trains)
+        return {};
+    return {m_memory.dropout(), m_dropoutSeed, m_step, task.micro.value, task.group.value};
 }
 
 // May the block leave its output in two parts, for the next layer's norm to add? Yes if the next

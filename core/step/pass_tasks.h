@@ -24,7 +24,7 @@ public:
     PassTasks(
         Device& device, const RunMemory& memory, const ModelConfig& config, LinkBytes& traffic);
 
-    void beginStep(const StepPlan& plan);
+    void beginStep(const StepPlan& plan, const StepInputs& inputs);
     Status enqueue(const StepPlan& plan, TaskIndex index, const StepInputs& inputs, Stream& stream);
 
 private:
@@ -41,6 +41,7 @@ private:
     Status moveActivations(const Task& task, Stream& stream);
     Status sendScalars(const Task& task, Stream& stream);
     LayerContext contextOf(const Task& task, Stream& stream) const;
+    AdapterDropout dropoutOf(const Task& task) const;
     bool leavesSum(const StepPlan& plan, TaskIndex index) const;
     LayerInput inputOf(const Task& task);
     std::int64_t slotOf(const Task& task) const noexcept;
@@ -50,7 +51,9 @@ private:
     const RunMemory& m_memory;
     const ModelConfig& m_config;
     LinkBytes& m_traffic;
-    bool m_trains = false;           // the plan of this step has backward passes
+    bool m_trains = false; // the plan of this step has backward passes
+    StepIndex m_step = 0;
+    std::uint64_t m_dropoutSeed = 0;
     std::vector<bool> m_accumulated; // by group: a micro-batch of this step is in already
     bool m_sumIsLeft = false;        // the next pass adds the parts of the last block's output
 };

@@ -64,6 +64,7 @@ public:
     std::int64_t slotCount() const noexcept { return m_slots; } // micro-batches in flight
     Recompute recompute() const noexcept { return m_recompute; }
     DType compute() const noexcept { return m_shape.compute; }
+    double dropout() const noexcept { return m_shape.dropout; } // of adapters, in training
     DType gradientType() const noexcept { return m_shape.compute; }
     StateCodec stateCodec() const noexcept { return m_codec; }
 

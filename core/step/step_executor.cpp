@@ -89,7 +89,7 @@ Result<StepResult> StepExecutor::run(const StepPlan& plan, const StepInputs& inp
 Status StepExecutor::beginStep(const StepPlan& plan, const StepInputs& inputs)
 {
     m_traffic = {};
-    m_passes.beginStep(plan);
+    m_passes.beginStep(plan, inputs);
     m_updates.beginStep(plan);
     if (m_window)
         MR_TRY(m_window->master().clearPublished());

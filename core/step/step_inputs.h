@@ -9,6 +9,7 @@
 
 #include <millrace/status.h>
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,10 +18,11 @@ namespace mr {
 
 struct StepInputs {
     std::span<const MicroBatchData> micros;
-    float lossScale = 1.0F; // 1 / trained tokens of the step
-    double clipNorm = 0.0;  // 0: off
-    AdamwFactors factors;   // for the version of the plan's step
-    AdamwFactors before;    // for the version before it: late updates
+    float lossScale = 1.0F;        // 1 / trained tokens of the step
+    double clipNorm = 0.0;         // 0: off
+    std::uint64_t dropoutSeed = 0; // of adapters
+    AdamwFactors factors;          // for the version of the plan's step
+    AdamwFactors before;           // for the version before it: late updates
     // For the matrices B of adapters, where their learning rate is another one (LoRA+).
     std::optional<AdamwFactors> ofAdapterB = {};
     // For the host's columns: the window in flight, and the one that ends with this step.

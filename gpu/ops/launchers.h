@@ -61,6 +61,9 @@ Status launchSum(const SumArgs& args, cudaStream_t stream);
 Status launchNormBlocks(const NormBlocksArgs& args, cudaStream_t stream);
 Status launchNormJoin(const NormJoinArgs& args, cudaStream_t stream);
 
+// dropout.cu
+Status launchDropout(const DropoutArgs& args, cudaStream_t stream);
+
 // elementwise.cu
 Status launchAdd(const AddArgs& args, cudaStream_t stream);
 Status launchFinishGradient(const FinishGradientArgs& args, cudaStream_t stream);

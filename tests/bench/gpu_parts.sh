@@ -5,7 +5,7 @@
 # Needs: timed and skip of gpu_run.sh, the figures of gpu_figures.sh, gpu_machine.sh, millrace, here.
 
 ops=(accumulate adamw adamwCompact add attention attentionBackward biasGradient cast codeProduct
-    columnEnergy crossEntropy dequantizeNf4 embed embedBackward fill finishGradient gatherColumns
+    columnEnergy crossEntropy dequantizeNf4 dropout embed embedBackward fill finishGradient gatherColumns
     headNormRope headNormRopeBackward join linear linearBackwardInput linearBackwardWeight normBlocks normJoin
     quantize rmsNorm rmsNormBackward rope
     scatterColumns softcap split sum swiglu swigluBackward windowProduct)

@@ -231,8 +231,8 @@ private Q_SLOTS:
     void updatesAndNormsHaveTheBitsOfTheCpuDevice_data()
     {
         QTest::addColumn<QString>("op");
-        for (const char* op : {"adamw", "adamwCompact", "accumulate", "normBlocks", "normJoin",
-                 "join", "split", "finishGradient", "quantize"})
+        for (const char* op : {"adamw", "adamwCompact", "accumulate", "dropout", "normBlocks",
+                 "normJoin", "join", "split", "finishGradient", "quantize"})
             QTest::addRow("%s", op) << QString::fromLatin1(op);
     }
 

@@ -159,6 +159,11 @@ public:
         return forward("add", &Ops::add, args, stream);
     }
 
+    Status dropout(const DropoutArgs& args, Stream& stream) override
+    {
+        return forward("dropout", &Ops::dropout, args, stream);
+    }
+
     Status accumulate(const AccumulateArgs& args, Stream& stream) override
     {
         return forward("accumulate", &Ops::accumulate, args, stream);

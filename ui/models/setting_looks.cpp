@@ -164,6 +164,10 @@ std::span<const SettingLook> SettingWords::adapterLooks()
             QT_TR_NOOP("Scales by alpha / √rank instead, so that a large rank learns as fast as "
                        "a small one."),
             kAdvanced, nullptr, nullptr, QT_TR_NOOP("By the root of the rank (rsLoRA)")},
+        anyNumber("dropout", QT_TR_NOOP("Dropout"),
+            QT_TR_NOOP("Share of the adapter's input that is set to zero at random in training, "
+                       "against overfitting on little data. 0.05 to 0.1 is common."),
+            kAdvanced, QT_TR_NOOP("Automatic (0, or that of the adapter)")),
         number("lora_plus", QT_TR_NOOP("Rate of B (LoRA+)"),
             QT_TR_NOOP("Learning rate of the adapter's second matrices, as a multiple of that of "
                        "the first. 16 is common."),

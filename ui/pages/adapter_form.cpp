@@ -28,7 +28,8 @@ bool isLayers(const LabelledSetting& row)
 // How an adapter is trained is no part of one that was saved.
 bool comesWithAdapter(const LabelledSetting& row)
 {
-    return std::string_view(row.look->key) != "lora_plus";
+    const std::string_view key = row.look->key;
+    return key != "lora_plus" && key != "dropout";
 }
 
 } // namespace

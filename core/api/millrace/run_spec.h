@@ -78,7 +78,10 @@ struct RunSpec {
     std::int64_t rank = 16;
     double alpha = -1.0;         // -1: the rank; what the adapter adds is scaled by alpha / rank
     bool rankStabilised = false; // by alpha / sqrt(rank)
-    double loraPlus = 1.0;       // learning rate of the matrices B by that of A (LoRA+)
+    // Probability that an element of the adapter's input is 0 in a training step. -1: 0, or that of
+    // the adapter to go on from.
+    double dropout = -1.0;
+    double loraPlus = 1.0; // learning rate of the matrices B by that of A (LoRA+)
     // Linear modules with an adapter: ends of names, "q_proj,mlp.down_proj", or an expression for
     // whole names, "/.*self_attn.*/". Empty: all modules of the blocks.
     std::string targets;

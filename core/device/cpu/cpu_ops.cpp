@@ -263,6 +263,12 @@ public:
         return on(stream).enqueue([this, args] { cpu::add(args, m_pool); });
     }
 
+    Status dropout(const DropoutArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkDropout(args));
+        return on(stream).enqueue([this, args] { cpu::dropout(args, m_pool); });
+    }
+
     Status accumulate(const AccumulateArgs& args, Stream& stream) override
     {
         MR_TRY(checkAccumulate(args));

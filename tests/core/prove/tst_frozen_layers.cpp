@@ -230,8 +230,14 @@ void TestFrozenLayers::memoryIsWhatWasPlanned()
     run.layers.clear();
     run.adapter = adapterOf(4);
     const TinyResult adapter = resultOn(kInline, run);
+    run.dropout = 0.1;
+    const TinyResult dropout = resultOn(kInline, run);
 
-    for (const TinyResult* result : {&layers, &adapter}) {
+    // One input of the widest product, in steps of 256 bytes.
+    const std::int64_t input = 2 * run.seqLen * run.microBatch * run.config.intermediate;
+    QCOMPARE(dropout.plannedDeviceBytes - adapter.plannedDeviceBytes,
+        static_cast<std::size_t>((input + 255) / 256 * 256));
+    for (const TinyResult* result : {&layers, &adapter, &dropout}) {
         QCOMPARE(result->peakDeviceBytes, result->plannedDeviceBytes);
         QCOMPARE(result->peakHostBytes, result->plannedHostBytes);
         QCOMPARE(result->allocationsInSteps, std::size_t{0});
@@ -245,12 +251,17 @@ void TestFrozenLayers::bitsDependOnNeitherMicroBatchesNorThreadsNorRecomputation
     QTest::addColumn<bool>("bf16");
     QTest::addColumn<bool>("adapter");
     QTest::addColumn<double>("clip");
+    QTest::addColumn<double>("dropout");
     for (const bool bf16 : {false, true})
         for (const bool adapter : {false, true})
-            for (const double clip : {0.0, 0.25})
+            for (const double clip : {0.0, 0.25}) {
                 QTest::addRow(
                     "%s, %s, clip %g", bf16 ? "bf16" : "fp32", adapter ? "adapter" : "layers", clip)
-                    << bf16 << adapter << clip;
+                    << bf16 << adapter << clip << 0.0;
+                if (adapter)
+                    QTest::addRow("%s, dropout, clip %g", bf16 ? "bf16" : "fp32", clip)
+                        << bf16 << adapter << clip << 0.4;
+            }
 }
 
 void TestFrozenLayers::bitsDependOnNeitherMicroBatchesNorThreadsNorRecomputation()
@@ -258,7 +269,9 @@ void TestFrozenLayers::bitsDependOnNeitherMicroBatchesNorThreadsNorRecomputation
     QFETCH(const bool, bf16);
     QFETCH(const bool, adapter);
     QFETCH(const double, clip);
+    QFETCH(const double, dropout);
     TinyRun run;
+    run.dropout = dropout;
     run.compute = bf16 ? DType::BF16 : DType::F32;
     run.clipNorm = clip;
     if (adapter)

@@ -86,6 +86,7 @@ void TestFrozenPolicies::everyPolicyGivesTheBitsOfResident_data()
     QTest::addColumn<bool>("bf16");
     QTest::addColumn<QString>("kind");
     QTest::addColumn<double>("clip");
+    QTest::addColumn<double>("dropout");
     for (const char* words : {"streamed", "streamed buffers=1 tile=4KiB",
              "streamed order=by-microbatch", "streamed weights-on-device=0.4 boundary=device",
              "streamed activations-on-host=0.5", "streamed clip-mode=per-group", "zero-offload",
@@ -97,8 +98,13 @@ void TestFrozenPolicies::everyPolicyGivesTheBitsOfResident_data()
                 if (!isLayers && isOnlyOfLayers(QString(words)))
                     continue;
                 const double clip = bf16 == isLayers ? 0.0 : 0.25;
-                QTest::addRow("%s, %s, %s", words, qPrintable(kind), bf16 ? "bf16" : "fp32")
-                    << QString(words) << bf16 << kind << clip;
+                for (const double dropout : {0.0, 0.3}) {
+                    if (isLayers && dropout > 0.0)
+                        continue;
+                    QTest::addRow("%s, %s%s, %s", words, qPrintable(kind),
+                        dropout > 0.0 ? " with dropout" : "", bf16 ? "bf16" : "fp32")
+                        << QString(words) << bf16 << kind << clip << dropout;
+                }
             }
 }
 
@@ -108,8 +114,10 @@ void TestFrozenPolicies::everyPolicyGivesTheBitsOfResident()
     QFETCH(const bool, bf16);
     QFETCH(const QString, kind);
     QFETCH(const double, clip);
+    QFETCH(const double, dropout);
     const QTemporaryDir folder;
     TinyRun run = runOf(kind);
+    run.dropout = dropout;
     run.compute = bf16 ? DType::BF16 : DType::F32;
     run.clipNorm = clip;
     run.disk.folders = {folder.path().toStdString()};

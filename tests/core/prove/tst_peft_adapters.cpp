@@ -251,6 +251,8 @@ void TestPeftAdapters::whatIsNotTheAdapterItSaysIsRefused_data()
         "rank 1e+300 does not fit");
     row(R"({"peft_type": "LORA", "target_modules": ["q_proj"], "use_dora": true})", "\"use_dora\"");
     row(R"({"peft_type": "LORA", "target_modules": ["q_proj"], "bias": "all"})", "\"bias\"");
+    row(R"({"peft_type": "LORA", "target_modules": ["q_proj"], "lora_dropout": 1.0})",
+        "\"lora_dropout\" must be 0 or more");
     row(R"({"peft_type": "LORA", "target_modules": ["q_proj"], "kasa_config": {"a": 1}})",
         "this variant of LoRA");
     row(R"({"peft_type": "LORA", "target_modules": ["q_proj"], "init_lora_weights": "pissa"})",

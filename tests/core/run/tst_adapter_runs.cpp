@@ -91,6 +91,8 @@ private Q_SLOTS:
     void layersGoOnWithoutTheModelTheyBeganWith();
     void defaultsAreThoseOfAdapters();
     void theRateOfBIsItsOwn();
+    void dropoutActsInTrainingAlone();
+    void dropoutComesWithAnAdapterUnlessOneIsGiven();
     void aQuantisedModelTrainsAnAdapterAndNothingElse();
     void badSettingsAreRefused_data();
     void badSettingsAreRefused();
@@ -107,15 +109,18 @@ void TestAdapterRuns::aResumedRunHasTheBitsOfOneThatNeverStopped_data()
     QTest::addColumn<bool>("bf16");
     QTest::addColumn<double>("clip");
     QTest::addColumn<bool>("pack");
+    QTest::addColumn<double>("dropout");
     const auto row = [](const char* name, const char* policy, bool layers, bool bf16, double clip,
-                         bool pack) {
-        QTest::newRow(name) << QString(policy) << layers << bf16 << clip << pack;
+                         bool pack, double dropout = -1.0) {
+        QTest::newRow(name) << QString(policy) << layers << bf16 << clip << pack << dropout;
     };
     row("adapter, fp32", "resident", false, false, 1.0, false);
     row("adapter, bf16, packed", "resident", false, true, 0.5, true);
     row("adapter, bf16, no clip", "resident", false, true, 0.0, false);
     row("adapter, fp32, streamed, packed", "streamed", false, false, 0.5, true);
     row("adapter, bf16, streamed", "streamed", false, true, 0.0, false);
+    row("adapter with dropout, fp32, streamed", "streamed", false, false, 0.5, false, 0.2);
+    row("adapter with dropout, bf16, packed", "resident", false, true, 0.0, true, 0.5);
     row("layer, fp32, packed", "resident", true, false, 0.0, true);
     row("layer, bf16", "resident", true, true, 0.5, false);
     row("layer, bf16, streamed", "streamed", true, true, 0.5, false);
@@ -129,11 +134,13 @@ void TestAdapterRuns::aResumedRunHasTheBitsOfOneThatNeverStopped()
     QFETCH(bool, bf16);
     QFETCH(double, clip);
     QFETCH(bool, pack);
+    QFETCH(double, dropout);
     const std::string tag = QTest::currentDataTag();
     RunSpec spec = layers ? layerSpec(m_rig, tag) : adapterSpec(m_rig, tag);
     spec.precision = bf16 ? PrecisionChoice::BF16 : PrecisionChoice::F32;
     spec.clipNorm = clip;
     spec.pack = pack;
+    spec.dropout = dropout;
     spec.evalData = spec.data;
     const Outcome plain = m_rig.train(spec, *m_device);
     QVERIFY2(plain.ended.ok(), plain.ended.message().c_str());
@@ -377,6 +384,42 @@ void TestAdapterRuns::theRateOfBIsItsOwn()
     }
 }
 
+void TestAdapterRuns::dropoutActsInTrainingAlone()
+{
+    RunSpec spec = adapterSpec(m_rig, "without dropout");
+    spec.evalData = spec.data;
+    spec.evalEvery = 12;
+    const Outcome plain = m_rig.train(spec, *m_device);
+    spec.outDir += " and with it";
+    spec.dropout = 0.4;
+    const Outcome run = m_rig.train(spec, *m_device);
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+
+    const double saved = lossOf(m_rig, m_rig.model.path(), (run.dir / "adapter").string());
+
+    QVERIFY(run.progress.weightsHash != plain.progress.weightsHash);
+    QVERIFY(std::abs(saved - run.progress.evalLoss) < 1e-6);
+    QVERIFY(std::abs(run.progress.lastLoss - plain.progress.lastLoss) > 1e-4);
+    QCOMPARE(readPeftConfig(run.dir / "adapter").value().dropout, 0.4);
+    QCOMPARE(runSpecFromJson(m_rig.row(plain.id).configJson).value().dropout, 0.0);
+}
+
+void TestAdapterRuns::dropoutComesWithAnAdapterUnlessOneIsGiven()
+{
+    RunSpec first = adapterSpec(m_rig, "dropped first");
+    first.dropout = 0.25;
+    first.steps = 1;
+    const Outcome before = m_rig.train(first, *m_device);
+    RunSpec spec = m_rig.spec("dropped second");
+    spec.method = "lora";
+    spec.adapterDir = (before.dir / "adapter").string();
+
+    QCOMPARE(setUpRun(spec, 10).value().spec.dropout, 0.25);
+    spec.dropout = 0.0;
+    QCOMPARE(setUpRun(spec, 10).value().spec.dropout, 0.0);
+    QCOMPARE(setUpRun(spec, 10).value().micro.dropoutColumns, 0);
+}
+
 void TestAdapterRuns::aQuantisedModelTrainsAnAdapterAndNothingElse()
 {
     const fs::path nf4 = fs::path(sharedData()) / "adapters" / "tiny_nf4";
@@ -416,6 +459,8 @@ void TestAdapterRuns::badSettingsAreRefused_data()
     row("rank", "25", "rank 25 does not fit model.layers.0.self_attn.q_proj");
     row("alpha", "0", "alpha is 0, and the adapter would add nothing");
     row("alpha", "-3", "alpha is -3");
+    row("dropout", "1", "dropout is 1; it must be");
+    row("dropout", "-0.5", "dropout is -0.5; it must be 0 or more");
     row("targets", "q_proj,fc1", "called 'fc1'; there are down_proj, gate_proj");
     row("targets", "/.*query.*/", "leave no module");
     row("rank_pattern", "q_proj=2,.*_proj=3", "give model.layers.0.self_attn.q_proj both");

@@ -1,3 +1,4 @@
+#include "core/base/philox.h"
 #include "core/device/adamw.h"
 #include "core/device/compact_state.h"
 #include "core/device/cpu/ops/kernels.h"
@@ -19,6 +20,41 @@ void add(const AddArgs& args, ThreadPool& pool)
             for (std::int64_t i = first; i < end; ++i)
                 out[i] = fromFloat<T>(toFloat(a[i]) + toFloat(b[i]));
         });
+    });
+}
+
+namespace {
+
+// Four elements share a block of Philox; `first` is a multiple of 4.
+template <typename T>
+void dropoutRange(const DropoutArgs& args, std::int64_t first, std::int64_t end)
+{
+    const T* x = args.x.as<const T>();
+    T* out = args.out.as<T>();
+    const DropoutDraw& draw = args.draw;
+    const std::uint32_t threshold = dropoutThreshold(draw.probability);
+    const float scale = dropoutScale(draw.probability);
+    for (std::int64_t block = first; block < end; block += 4) {
+        const auto words = philox(draw.key, static_cast<std::uint64_t>(block / 4), draw.counter);
+        for (std::int64_t i = block; i < std::min(end, block + 4); ++i) {
+            const bool isKept = words[static_cast<std::size_t>(i - block)] >= threshold;
+            if (args.accumulate && isKept)
+                out[i] = fromFloat<T>(std::fma(toFloat(x[i]), scale, toFloat(out[i])));
+            else if (!args.accumulate)
+                out[i] = fromFloat<T>(isKept ? toFloat(x[i]) * scale : 0.0F);
+        }
+    }
+}
+
+} // namespace
+
+void dropout(const DropoutArgs& args, ThreadPool& pool)
+{
+    static_assert(kElementBlock % 4 == 0);
+    withType(args.x.dtype, [&](auto* tag) {
+        using T = std::remove_pointer_t<decltype(tag)>;
+        forBlocks(pool, args.x.count(), kElementBlock,
+            [&](std::int64_t first, std::int64_t end) { dropoutRange<T>(args, first, end); });
     });
 }
 

@@ -62,6 +62,7 @@ void sumValues(const SumArgs& args);
 
 // elementwise.cpp
 void add(const AddArgs& args, ThreadPool& pool);
+void dropout(const DropoutArgs& args, ThreadPool& pool);
 void accumulate(const AccumulateArgs& args, ThreadPool& pool);
 void finishGradient(const FinishGradientArgs& args, ThreadPool& pool);
 void adamw(const AdamwArgs& args, ThreadPool& pool);

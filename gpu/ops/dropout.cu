@@ -1,0 +1,126 @@
+// dropout: zeros by Philox, the kept elements scaled; in the frame of elements.cuh.
+//
+// 4 bytes moved a BF16 element, 6 where it adds up; one block of Philox for four elements, some 60
+// integer instructions: expected to be bound by memory bandwidth still.
+//
+// Bits equal those of the CPU device: integers decide, then one rounding an element.
+
+#include "gpu/ops/elements.cuh"
+#include "gpu/ops/launchers.h"
+
+namespace mr::gpu {
+namespace {
+
+constexpr int kDropoutUnroll = 2;
+constexpr int kPhiloxRounds = 10;
+
+// core/base/philox.h, whose words these are.
+__device__ uint4 philoxWords(std::uint64_t key, std::uint64_t low, std::uint64_t high)
+{
+    constexpr std::uint64_t kMultiplier0 = 0xD2511F53U;
+    constexpr std::uint64_t kMultiplier1 = 0xCD9E8D57U;
+    uint4 c{static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32),
+        static_cast<std::uint32_t>(high), static_cast<std::uint32_t>(high >> 32)};
+    auto k0 = static_cast<std::uint32_t>(key);
+    auto k1 = static_cast<std::uint32_t>(key >> 32);
+#pragma unroll
+    for (int round = 0; round < kPhiloxRounds; ++round) {
+        const std::uint64_t p0 = kMultiplier0 * c.x;
+        const std::uint64_t p1 = kMultiplier1 * c.z;
+        c = {static_cast<std::uint32_t>(p1 >> 32) ^ c.y ^ k0, static_cast<std::uint32_t>(p1),
+            static_cast<std::uint32_t>(p0 >> 32) ^ c.w ^ k1, static_cast<std::uint32_t>(p0)};
+        k0 += 0x9E3779B9U;
+        k1 += 0xBB67AE85U;
+    }
+    return c;
+}
+
+// x, out: (n)
+template <typename T, bool kAdds>
+struct DropoutOp {
+    const T* x;
+    T* out;
+    std::uint64_t key;
+    std::uint64_t counter;
+    std::uint32_t threshold;
+    float scale;
+
+    template <int kCount>
+    struct Held {
+        Pack<T, kCount> x;
+        Pack<T, kCount> out;
+    };
+
+    template <int kCount>
+    __device__ Held<kCount> load(std::int64_t at) const
+    {
+        Held<kCount> held;
+        held.x = loadPack<kCount>(x + at);
+        if constexpr (kAdds)
+            held.out = loadPack<kCount>(out + at);
+        return held;
+    }
+
+    // What becomes of one element.
+    __device__ float next(std::uint32_t word, float value, float before) const
+    {
+        if (word < threshold)
+            return before;
+        return kAdds ? __fmaf_rn(value, scale, before) : value * scale;
+    }
+
+    template <int kCount>
+    __device__ void store(std::int64_t at, const Held<kCount>& held) const
+    {
+        static_assert(kCount == 1 || kCount % 4 == 0);
+        float kept[kCount];
+        for (int first = 0; first < kCount; first += 4) {
+            const uint4 words =
+                philoxWords(key, static_cast<std::uint64_t>(at + first) / 4, counter);
+            if constexpr (kCount == 1) {
+                const bool upper = (at & 2) != 0;
+                const std::uint32_t even = upper ? words.z : words.x;
+                const std::uint32_t odd = upper ? words.w : words.y;
+                kept[0] = next((at & 1) != 0 ? odd : even, toFloat(held.x.at[0]), before(held, 0));
+            } else {
+                const std::uint32_t four[4] = {words.x, words.y, words.z, words.w};
+                for (int i = 0; i < 4; ++i)
+                    kept[first + i] =
+                        next(four[i], toFloat(held.x.at[first + i]), before(held, first + i));
+            }
+        }
+        storePack(out + at, roundPack<T>(kept));
+    }
+
+    template <int kCount>
+    __device__ float before(const Held<kCount>& held, int i) const
+    {
+        return kAdds ? toFloat(held.out.at[i]) : 0.0F;
+    }
+};
+
+template <typename T, bool kAdds>
+Status launch(const DropoutArgs& args, cudaStream_t stream)
+{
+    const DropoutOp<T, kAdds> op{args.x.as<const T>(), args.out.as<T>(), args.draw.key,
+        args.draw.counter, dropoutThreshold(args.draw.probability),
+        dropoutScale(args.draw.probability)};
+    constexpr int kPack = kPackOf<T>;
+    return launchElements<kPack, kDropoutUnroll>(
+        "dropout", op, args.x.count(), fitsPacks(kPack, args.x, args.out), stream);
+}
+
+template <typename T>
+Status launch(const DropoutArgs& args, cudaStream_t stream)
+{
+    return args.accumulate ? launch<T, true>(args, stream) : launch<T, false>(args, stream);
+}
+
+} // namespace
+
+Status launchDropout(const DropoutArgs& args, cudaStream_t stream)
+{
+    return args.x.dtype == DType::BF16 ? launch<Bf16>(args, stream) : launch<float>(args, stream);
+}
+
+} // namespace mr::gpu
