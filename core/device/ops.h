@@ -381,7 +381,7 @@ constexpr std::uint32_t dropoutThreshold(double probability) noexcept
     return static_cast<std::uint32_t>(probability * 0x1p32);
 }
 
-// What kept elements are multiplied by.
+// The factor of kept elements.
 constexpr float dropoutScale(double probability) noexcept
 {
     return static_cast<float>(1.0 / (1.0 - probability));

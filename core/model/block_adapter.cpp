@@ -28,7 +28,7 @@ ProductAdapter& productOf(BlockAdapter& block, SlotKind product)
     }
 }
 
-// Of a product in its block. Masks follow from it, so it stays as it is.
+// The index of a product in its block. Masks follow from it, so it stays as it is.
 std::uint64_t placeOf(SlotKind product)
 {
     switch (product) {

@@ -39,7 +39,7 @@ struct AdapterDropout {
     std::int64_t micro = 0;   // of the step's micro-batches
     std::int64_t group = 0;
 
-    // Of the input of a product. The element is its place in the micro-batch's (T, in).
+    // The mask of a product's input. The element is its place in the micro-batch's (T, in).
     DropoutDraw drawFor(SlotKind product) const noexcept;
 };
 

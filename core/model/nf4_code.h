@@ -42,7 +42,7 @@ DequantizeNf4Args nf4Args(std::byte* packed, const TensorView& out) noexcept;
 
 // The values of the 4-bit codes, ascending.
 const std::array<float, kNf4Book>& nf4Book() noexcept;
-// Those of the 8-bit codes, ascending.
+// The values of the 8-bit codes, ascending.
 const std::array<float, kNf4Map>& nf4Map() noexcept;
 
 // Packs a matrix whose elements come in order.
@@ -64,7 +64,7 @@ private:
     std::size_t m_held = 0; // of m_block
 };
 
-// What elements [first, first + out.size()) of a packed matrix stand for.
+// Reads elements [first, first + out.size()) of a packed matrix.
 void unpackNf4(std::span<const std::byte> packed, std::int64_t elements, std::int64_t first,
     std::span<float> out);
 

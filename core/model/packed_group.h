@@ -39,7 +39,7 @@ struct PackedGroup {
     const PackedTensor& holding(std::int64_t element) const;
 };
 
-// Of the model's own weights of a group, which are frozen.
+// The packed form of a group's own weights, which are frozen.
 PackedGroup packedGroup(const ParamTable& trained, GroupId group, DType compute);
 
 // Packs groups as the pieces of their tensors come, each tensor from its first element on.

@@ -61,7 +61,7 @@ struct DropoutOp {
         return held;
     }
 
-    // What becomes of one element.
+    // One element, kept or dropped.
     __device__ float next(std::uint32_t word, float value, float before) const
     {
         if (word < threshold)

@@ -1,4 +1,4 @@
-// What an adapter adds to a product and its gradients, with dropout, against double precision.
+// An adapter's part of a product and its gradients, with dropout, against double precision.
 
 #include "core/base/philox.h"
 #include "core/device/cpu/cpu_device.h"

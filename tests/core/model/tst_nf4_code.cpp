@@ -134,7 +134,7 @@ private Q_SLOTS:
         QVERIFY(unpacked(bytes, std::ssize(values)) == want);
     }
 
-    // Of rows that end within a block, and of pieces that do.
+    // Rows may end within a block, and so may pieces.
     void blocksThatAreNotWholeAreKept()
     {
         for (const std::size_t count : {1U, 63U, 65U, 288U, 12'300U}) {

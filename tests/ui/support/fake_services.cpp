@@ -478,7 +478,7 @@ PlanReport fakeAdapterPlan(std::int64_t rank)
     return plan;
 }
 
-// Of a model that is held in 4 bits.
+// The plan of a model that is held in 4 bits.
 PlanReport fakeNf4Plan(std::int64_t rank)
 {
     PlanReport plan = fakeAdapterPlan(rank);
