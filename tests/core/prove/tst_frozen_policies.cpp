@@ -72,6 +72,7 @@ void TestFrozenPolicies::everyPolicyGivesTheBitsOfResident_data()
     QTest::addColumn<bool>("adapter");
     QTest::addColumn<double>("clip");
     QTest::addColumn<double>("dropout");
+    QTest::addColumn<bool>("dora");
     for (const char* words : {"streamed", "streamed buffers=1 tile=4KiB",
              "streamed order=by-microbatch", "streamed weights-on-device=0.4 boundary=device",
              "streamed activations-on-host=0.5", "streamed clip-mode=per-group", "zero-offload",
@@ -84,10 +85,13 @@ void TestFrozenPolicies::everyPolicyGivesTheBitsOfResident_data()
                 const double clip = bf16 == adapter ? 0.25 : 0.0;
                 QTest::addRow(
                     "%s, %s, %s", words, adapter ? "adapter" : "layers", bf16 ? "bf16" : "fp32")
-                    << QString(words) << bf16 << adapter << clip << 0.0;
-                if (adapter)
-                    QTest::addRow("%s, adapter with dropout, %s", words, bf16 ? "bf16" : "fp32")
-                        << QString(words) << bf16 << adapter << clip << 0.3;
+                    << QString(words) << bf16 << adapter << clip << 0.0 << false;
+                if (!adapter)
+                    continue;
+                QTest::addRow("%s, adapter with dropout, %s", words, bf16 ? "bf16" : "fp32")
+                    << QString(words) << bf16 << adapter << clip << 0.3 << false;
+                QTest::addRow("%s, DoRA, %s", words, bf16 ? "bf16" : "fp32")
+                    << QString(words) << bf16 << adapter << clip << 0.0 << true;
             }
 }
 
@@ -98,9 +102,12 @@ void TestFrozenPolicies::everyPolicyGivesTheBitsOfResident()
     QFETCH(const bool, adapter);
     QFETCH(const double, clip);
     QFETCH(const double, dropout);
+    QFETCH(const bool, dora);
     const QTemporaryDir folder;
     TinyRun run = adapter ? adapterRun() : layerRun();
     run.dropout = dropout;
+    if (dora)
+        run.adapter->dora = true;
     run.compute = bf16 ? DType::BF16 : DType::F32;
     run.clipNorm = clip;
     run.disk.folders = {folder.path().toStdString()};
