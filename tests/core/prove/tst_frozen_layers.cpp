@@ -2,6 +2,7 @@
 
 #include "core/device/adamw.h"
 #include "core/device/cpu/cpu_device.h"
+#include "core/model/dora.h"
 #include "core/model/frozen_model.h"
 #include "core/prove/exact_check.h"
 #include "core/prove/plain_run_inputs.h"
@@ -167,6 +168,7 @@ private Q_SLOTS:
     void anAdapterHasTheGradientsOfTheMergedModel_data();
     void anAdapterHasTheGradientsOfTheMergedModel();
     void aFreshAdapterChangesNothing();
+    void magnitudesAreReadInAnyPieces();
     void badSettingsAreRefused();
 };
 
@@ -380,6 +382,33 @@ void TestFrozenLayers::aFreshAdapterChangesNothing()
         // Norms are summed in another order, and BF16 rounds a row's length and its scaled output.
         const double most = compute == DType::F32 ? 1e-6 : 1e-2;
         QVERIFY(std::abs(dora.losses.front() - whole.losses.front()) < most);
+    }
+}
+
+void TestFrozenLayers::magnitudesAreReadInAnyPieces()
+{
+    const ModelConfig config = tinyConfig(false);
+    AdapterSettings settings = adapterOf(3);
+    settings.dora = true;
+    const ParamTable table = std::move(adapterTable(buildParamTable(config), settings)).value();
+    const auto model = initialWeights(config, wholeModel(table), 5);
+    const auto fresh = freshAdapter(table, 5, *model, DType::F32);
+    MasterBuffers whole(table);
+    QVERIFY(whole.fill(*fresh).ok());
+    for (std::size_t g = 1; g + 1 < table.groups.size(); ++g) {
+        const std::int64_t elements = table.groups[g].elements;
+        std::vector<std::uint16_t> high;
+        MasterPiece piece;
+        QVERIFY(forPieces(
+            *fresh, {GroupId{static_cast<std::int32_t>(g)}, 0, elements}, piece,
+            [&](std::int64_t, const MasterView& view) {
+                high.insert(high.end(), view.high.begin(), view.high.end());
+                return Status();
+            },
+            7)
+                    .ok());
+
+        QVERIFY(std::ranges::equal(high, whole.high[g]));
     }
 }
 
