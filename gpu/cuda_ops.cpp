@@ -113,6 +113,27 @@ public:
             streamHandle(stream)));
     }
 
+    Status adapterNorms(const AdapterNormsArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkAdapterNorms(args));
+        const TraceRange range("adapterNorms");
+        return noted(launchAdapterNorms(args, streamHandle(stream)));
+    }
+
+    Status scaleColumns(const ScaleColumnsArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkScaleColumns(args));
+        const TraceRange range("scaleColumns");
+        return noted(launchScaleColumns(args, streamHandle(stream)));
+    }
+
+    Status columnDots(const ColumnDotsArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkColumnDots(args));
+        const TraceRange range("columnDots");
+        return noted(launchColumnDots(args, streamHandle(stream)));
+    }
+
     Status biasGradient(const BiasGradientArgs& args, Stream& stream) override
     {
         MR_TRY(checkBiasGradient(args));

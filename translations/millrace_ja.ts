@@ -2473,6 +2473,18 @@
             <translation>ランクの平方根で割る (rsLoRA)</translation>
         </message>
         <message>
+            <source>Lengths</source>
+            <translation>長さ</translation>
+        </message>
+        <message>
+            <source>Trains the length of each row of the adapted weights beside the adapter, which often learns more at a small rank. A step takes about a third longer.</source>
+            <translation>アダプターを加えた重みの各行の長さも学習します。小さいランクでも多くを学べることがよくあります。1 ステップの時間は約3分の1長くなります。</translation>
+        </message>
+        <message>
+            <source>Trained, too (DoRA)</source>
+            <translation>長さも学習する (DoRA)</translation>
+        </message>
+        <message>
             <source>Dropout</source>
             <translation>ドロップアウト</translation>
         </message>

@@ -28,8 +28,8 @@ Result<std::unique_ptr<InferenceModel>> InferenceModel::describe(
     model->m_table = buildParamTable(model->m_config);
     if (!options.adapter.empty())
         MR_TRY(model->addAdapter(options.adapter));
-    model->m_micro = {
-        seqLen, options.microBatch, 1, options.compute, false, mostAdapterRanks(model->m_table)};
+    model->m_micro = {seqLen, options.microBatch, 1, options.compute};
+    setAdapterMemory(model->m_table, 0.0, model->m_micro);
     model->m_shape = modelShape(model->m_config, model->m_table, model->m_micro);
     model->m_step.recompute = Recompute::Block;
     model->m_step.precision = options.compute == DType::F32 ? Precision::F32 : Precision::BF16;

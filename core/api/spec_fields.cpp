@@ -105,6 +105,8 @@ constexpr std::array kFields{
         "Scale of the adapter: its output is multiplied by alpha / rank (left out: the rank)",
         &S::alpha, SpecRange{-1.0, kMostRank}},
     SpecField{"rslora", "rslora", "Scale by alpha / sqrt(rank) instead", &S::rankStabilised},
+    SpecField{"dora", "dora",
+        "DoRA: train the length of each row of the adapted weights beside the adapter", &S::dora},
     SpecField{"dropout", "dropout",
         "Share of the adapter's input that is zeroed at random in training (left out: 0, or that "
         "of --adapter)",
@@ -193,8 +195,9 @@ std::span<const SpecField> specFields()
 
 std::span<const std::string_view> adapterKeys()
 {
-    static constexpr std::array<std::string_view, 10> kKeys = {"rank", "alpha", "rslora", "dropout",
-        "lora_plus", "targets", "exclude_targets", "rank_pattern", "alpha_pattern", "adapter_dir"};
+    static constexpr std::array<std::string_view, 11> kKeys = {"rank", "alpha", "rslora", "dora",
+        "dropout", "lora_plus", "targets", "exclude_targets", "rank_pattern", "alpha_pattern",
+        "adapter_dir"};
     return kKeys;
 }
 

@@ -123,9 +123,8 @@ Status resolveNumbers(RunSetup& setup, const MachineInfo& machine, std::int64_t 
         spec.evalEvery = std::max<std::int64_t>(1, spec.steps / kDefaultEvaluations);
     setup.micro = {spec.seqLen, spec.microBatch, spec.accumulate,
         spec.precision == PrecisionChoice::F32 ? DType::F32 : DType::BF16,
-        spec.precision == PrecisionChoice::Fp8, mostAdapterRanks(setup.table)};
-    if (isAdapterRun(spec) && spec.dropout > 0.0)
-        useDropout(spec.dropout, setup.table, setup.micro);
+        spec.precision == PrecisionChoice::Fp8};
+    setAdapterMemory(setup.table, isAdapterRun(spec) ? spec.dropout : 0.0, setup.micro);
     setup.shape = modelShape(setup.config, setup.table, setup.micro);
     setup.step.microBatches = static_cast<int>(spec.accumulate);
     setup.step.clipNorm = spec.clipNorm;

@@ -130,6 +130,13 @@ Result<AdapterSettings> adapterSettings(const RunSpec& spec, std::int64_t blocks
     settings.alpha = spec.alpha > 0.0 ? spec.alpha : static_cast<double>(spec.rank);
     settings.rankStabilised = spec.rankStabilised;
     settings.nf4Base = spec.method == "qlora";
+    settings.dora = spec.dora;
+    if (spec.dora && spec.dropout > 0.0)
+        return refuse(
+            fmt::format("dropout is {:g}: DoRA trains without (PEFT's rule for both takes "
+                        "one more product of the model); leave dora out, or give "
+                        "--dropout 0",
+                spec.dropout));
     if (isExpression(spec.targets))
         settings.targetPattern = spec.targets.substr(1, spec.targets.size() - 2);
     else
@@ -154,6 +161,7 @@ struct AdapterMembers {
         : rank(spec.rank)
         , alpha(spec.alpha)
         , rankStabilised(spec.rankStabilised)
+        , dora(spec.dora)
         , targets(spec.targets)
         , excluded(spec.excludedTargets)
         , layers(spec.trainLayers)
@@ -167,6 +175,7 @@ struct AdapterMembers {
     std::int64_t rank;
     double alpha;
     bool rankStabilised;
+    bool dora;
     std::string targets;
     std::string excluded;
     std::string layers;
@@ -179,6 +188,7 @@ void take(const AdapterSettings& settings, RunSpec& spec)
     spec.rank = settings.rank;
     spec.alpha = settings.alpha;
     spec.rankStabilised = settings.rankStabilised;
+    spec.dora = settings.dora;
     spec.targets = settings.targetPattern.empty()
                        ? fmt::format("{}", fmt::join(settings.targets, ","))
                        : "/" + settings.targetPattern + "/";
@@ -243,7 +253,8 @@ Result<ParamTable> trainedTable(const RunSpec& spec, const ModelConfig& config)
 std::string trainedWords(const RunSpec& spec)
 {
     if (isAdapterRun(spec))
-        return fmt::format("{} {} {} {}", spec.method, spec.rank, spec.targets, spec.trainLayers);
+        return fmt::format("{}{} {} {} {}", spec.dora ? "dora " : "", spec.method, spec.rank,
+            spec.targets, spec.trainLayers);
     return spec.trainLayers.empty() ? std::string() : "layers " + spec.trainLayers;
 }
 

@@ -171,11 +171,19 @@ Status checkLinearBackwardWeight(const LinearBackwardWeightArgs& a)
         .status();
 }
 
+namespace {
+
+bool isInside(const ColumnWindow& w) noexcept
+{
+    return w.first >= 0 && w.count >= 0 && w.first + w.count <= w.matrix.dims[1];
+}
+
+constexpr const char* kWindowWords = "want windows of one shape inside matrices";
+
+} // namespace
+
 Status checkWindowProduct(const WindowProductArgs& a)
 {
-    const auto isInside = [](const ColumnWindow& w) {
-        return w.first >= 0 && w.count >= 0 && w.first + w.count <= w.matrix.dims[1];
-    };
     const std::int64_t depth = a.transposeA ? a.a.matrix.dims[0] : a.a.count;
     const std::int64_t rows = a.transposeA ? a.a.count : a.a.matrix.dims[0];
     const std::int64_t cols = a.transposeB ? a.b.matrix.dims[0] : a.b.count;
@@ -191,6 +199,45 @@ Status checkWindowProduct(const WindowProductArgs& a)
         .holds(depth > 0, "want a sum of one number or more")
         .holds(!a.transposeB || a.b.count == depth, "want as many columns of b as a has depth")
         .holds(a.out.count == cols, "want as many columns of out as the product has")
+        .status();
+}
+
+Status checkAdapterNorms(const AdapterNormsArgs& a)
+{
+    const std::int64_t rows = a.weight.dims[0];
+    const std::int64_t in = a.weight.dims[1];
+    const std::int64_t rank = a.a.dims[0];
+    return Checker("adapterNorms")
+        .leads("weight", a.weight, 2)
+        .tensor("a", a.a, a.weight.dtype, {rank, in})
+        .tensor("b", a.b, a.weight.dtype, {rows, rank})
+        .tensor("magnitude", a.magnitude, a.weight.dtype, {rows})
+        .tensor("norms", a.norms, DType::F32, {rows})
+        .tensor("factors", a.factors, DType::F32, {rows})
+        .status();
+}
+
+Status checkScaleColumns(const ScaleColumnsArgs& a)
+{
+    const DType type = a.x.matrix.dtype;
+    return Checker("scaleColumns")
+        .leads("x", a.x.matrix, 2)
+        .tensor("factors", a.factors, DType::F32, {a.x.count})
+        .optional("bias", a.bias, type, {a.x.count})
+        .tensor("out", a.out.matrix, type, {a.x.matrix.dims[0], a.out.matrix.dims[1]})
+        .holds(isInside(a.x) && isInside(a.out) && a.out.count == a.x.count, kWindowWords)
+        .status();
+}
+
+Status checkColumnDots(const ColumnDotsArgs& a)
+{
+    const DType type = a.a.matrix.dtype;
+    return Checker("columnDots")
+        .leads("a", a.a.matrix, 2)
+        .tensor("b", a.b.matrix, type, {a.a.matrix.dims[0], a.b.matrix.dims[1]})
+        .tensor("divisors", a.divisors, DType::F32, {a.a.count})
+        .tensor("out", a.out, gradientType(a.out, type, a.accumulate), {a.a.count})
+        .holds(isInside(a.a) && isInside(a.b) && a.b.count == a.a.count, kWindowWords)
         .status();
 }
 

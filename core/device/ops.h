@@ -142,6 +142,37 @@ struct WindowProductArgs {
     bool accumulate = false;
 };
 
+// The rows of an adapted weight, V = weight + scale b a: norms = their lengths, and factors =
+// magnitude / norm, 0 where the norm is. V is in F32 and stored nowhere. (Liu et al., "DoRA", arXiv
+// 2402.09353, section 4.1.)
+struct AdapterNormsArgs {
+    TensorView weight;    // (rows, in), A
+    TensorView a;         // (rank, in), A
+    TensorView b;         // (rows, rank), A
+    TensorView magnitude; // (rows), A
+    TensorView norms;     // (rows), F32
+    TensorView factors;   // (rows), F32
+    float scale = 1.0F;
+};
+
+// out = factors x by columns; with a bias, which x has in it, out = fma(factors, x - bias, bias).
+struct ScaleColumnsArgs {
+    ColumnWindow x;     // (T, n), A
+    TensorView factors; // (n), F32
+    TensorView bias;    // (n), A; data null: none
+    ColumnWindow out;   // (T, n), A; may be x
+};
+
+// out (+)= column sums of a b, over divisors; 0 where the divisor is. In an order that depends on
+// the shape alone.
+struct ColumnDotsArgs {
+    ColumnWindow a;      // (T, n), A
+    ColumnWindow b;      // (T, n), A
+    TensorView divisors; // (n), F32, not negative
+    TensorView out;      // (n), G
+    bool accumulate = false;
+};
+
 // gradBias (+)= the sum of gradOut by rows, in an order that depends on the shape alone.
 struct BiasGradientArgs {
     TensorView gradOut;  // (T, out), A
@@ -544,6 +575,9 @@ public:
     virtual Status linearBackwardInput(const LinearBackwardInputArgs& args, Stream& stream) = 0;
     virtual Status linearBackwardWeight(const LinearBackwardWeightArgs& args, Stream& stream) = 0;
     virtual Status windowProduct(const WindowProductArgs& args, Stream& stream) = 0;
+    virtual Status adapterNorms(const AdapterNormsArgs& args, Stream& stream) = 0;
+    virtual Status scaleColumns(const ScaleColumnsArgs& args, Stream& stream) = 0;
+    virtual Status columnDots(const ColumnDotsArgs& args, Stream& stream) = 0;
     virtual Status biasGradient(const BiasGradientArgs& args, Stream& stream) = 0;
     virtual Status quantize(const QuantizeArgs& args, Stream& stream) = 0;
     virtual Status dequantizeNf4(const DequantizeNf4Args& args, Stream& stream) = 0;

@@ -1,5 +1,6 @@
 #include "core/model/block.h"
 
+#include "core/model/block_dora.h"
 #include "core/model/block_products.h"
 #include "core/model/norm_of.h"
 
@@ -54,14 +55,27 @@ Status project(const LayerContext& c, const BlockScratch& scratch, ProductAdapte
     const LinearArgs& args)
 {
     MR_TRY(multiply(c, scratch.fp8, args));
-    return c.adapter ? addAdapter(c, c.adapter->*of, scratch.adapter, args.x, args.out) : Status();
+    if (!c.adapter)
+        return {};
+    const ProductAdapter& adapter = c.adapter->*of;
+    MR_TRY(addAdapter(c, adapter, scratch.adapter, args.x, args.out));
+    return adapter.hasMagnitudes() ? scaleByMagnitudes(c, adapter, scratch.adapter, args)
+                                   : Status();
 }
 
 // The gradients of project().
 Status projectBack(const LayerContext& c, const BlockScratch& scratch,
     ProductAdapter BlockAdapter::*of, const BlockBackward& backward,
-    const LinearBackwardWeightArgs& weight, const LinearBackwardInputArgs& input)
+    LinearBackwardWeightArgs weight, LinearBackwardInputArgs input)
 {
+    if (c.adapter && (c.adapter->*of).hasMagnitudes()) {
+        LinearArgs base;
+        base.x = weight.x;
+        base.weight = input.weight;
+        MR_TRY(backwardMagnitudes(c, c.adapter->*of, scratch,
+            {backward.adapter.*of, base, weight.gradOut, weight.accumulate}, input.gradOut));
+        weight.gradOut = input.gradOut;
+    }
     MR_TRY(multiplyBack(c, scratch.fp8, weight, input));
     if (!c.adapter)
         return {};

@@ -3,8 +3,6 @@
 #include "core/base/philox.h"
 #include "core/model/block.h"
 
-#include <span>
-
 namespace mr {
 namespace {
 
@@ -12,6 +10,12 @@ TensorView matrixAt(
     std::byte* data, DType dtype, std::int64_t first, std::int64_t rows, std::int64_t cols)
 {
     return matrixView(data + static_cast<std::size_t>(first) * sizeOf(dtype), dtype, rows, cols);
+}
+
+TensorView vectorAt(std::byte* data, DType dtype, const AdapterModule& module)
+{
+    return vectorView(
+        data + static_cast<std::size_t>(module.magnitude) * sizeOf(dtype), dtype, module.rows);
 }
 
 ProductAdapter& productOf(BlockAdapter& block, SlotKind product)
@@ -41,11 +45,6 @@ std::uint64_t placeOf(SlotKind product)
     default:
         return 3;
     }
-}
-
-std::span<const ModuleAdapter> modulesOf(const ProductAdapter& adapter)
-{
-    return std::span(adapter.modules).first(adapter.count);
 }
 
 // The columns of H and Q of all modules, as a matrix without others beside them.
@@ -124,8 +123,9 @@ BlockAdapter blockAdapter(
         product.product = module.product;
         product.a.dims[0] += module.rank;
         product.modules[product.count++] = {
-            matrixAt(groupData, dtype, module.b, module.rows, module.rank), module.firstRow,
-            module.firstRank, module.scale};
+            matrixAt(groupData, dtype, module.b, module.rows, module.rank),
+            trained.frozen->settings.dora ? vectorAt(groupData, dtype, module) : TensorView{},
+            module.firstRow, module.firstRank, module.scale};
     }
     return block;
 }
@@ -139,7 +139,7 @@ Status addAdapter(const LayerContext& context, const ProductAdapter& adapter,
     TensorView input = x;
     MR_TRY(dropInput(context, adapter, scratch, input));
     MR_TRY(makeHidden(context, adapter, input, hidden));
-    for (const ModuleAdapter& module : modulesOf(adapter)) {
+    for (const ModuleAdapter& module : adapter.used()) {
         WindowProductArgs args{ranksOf(hidden, module), allColumns(module.b), rowsOf(y, module)};
         args.transposeB = true;
         args.scale = module.scale;

@@ -25,6 +25,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace mr {
 
@@ -44,7 +45,8 @@ struct AdapterDropout {
 };
 
 struct ModuleAdapter {
-    TensorView b; // (rows, rank), c, or its gradient
+    TensorView b;         // (rows, rank), c, or its gradient
+    TensorView magnitude; // (rows), likewise; data null: no DoRA
     std::int64_t firstRow = 0;
     std::int64_t firstRank = 0;
     float scale = 0.0F;
@@ -56,6 +58,9 @@ struct ProductAdapter {
     TensorView a; // (ranks, in), c, or its gradient
     std::array<ModuleAdapter, 3> modules;
     std::size_t count = 0; // of modules
+
+    std::span<const ModuleAdapter> used() const noexcept { return std::span(modules).first(count); }
+    bool hasMagnitudes() const noexcept { return count > 0 && modules[0].magnitude.data; }
 };
 
 struct BlockAdapter {

@@ -257,6 +257,15 @@ void placeGroup(ParamTable& table, std::vector<AdapterModule>& modules)
     }
 }
 
+// Behind the matrices: they have no weight decay, so the two are one run of updates each.
+void placeMagnitudes(ParamTable& table, std::vector<AdapterModule>& modules)
+{
+    for (AdapterModule& module : modules) {
+        module.magnitude = addSlot(table, SlotKind::AdapterMagnitude, module.rows, 1, 1).first;
+        addTensor(table, module.name, ".lora_magnitude_vector", module.magnitude, {module.rows});
+    }
+}
+
 ParamTable emptyTable(const ParamTable& model)
 {
     ParamTable table;
@@ -327,20 +336,24 @@ std::int64_t mostAdapterRanks(const ParamTable& trained) noexcept
     return most;
 }
 
-std::int64_t widestAdapterInput(const ParamTable& trained) noexcept
+void setAdapterMemory(const ParamTable& trained, double dropout, MicroShape& micro) noexcept
 {
-    std::int64_t widest = 0;
-    if (trained.frozen)
-        for (const auto& modules : trained.frozen->adapters)
-            for (const AdapterModule& module : modules)
-                widest = std::max(widest, module.in);
-    return widest;
-}
-
-void useDropout(double probability, const ParamTable& trained, MicroShape& micro) noexcept
-{
-    micro.dropout = probability;
-    micro.dropoutColumns = probability > 0.0 ? widestAdapterInput(trained) : 0;
+    micro.adapterRanks = mostAdapterRanks(trained);
+    micro.dropout = dropout;
+    micro.dropoutColumns = 0;
+    micro.doraColumns = 0;
+    if (!trained.frozen)
+        return;
+    const FrozenModel& frozen = *trained.frozen;
+    for (std::size_t g = 0; g < frozen.adapters.size(); ++g)
+        for (const AdapterModule& module : frozen.adapters[g]) {
+            if (dropout > 0.0)
+                micro.dropoutColumns = std::max(micro.dropoutColumns, module.in);
+            const GroupId group{static_cast<std::int32_t>(g)};
+            if (frozen.settings.dora)
+                micro.doraColumns =
+                    std::max(micro.doraColumns, frozen.model.find(group, module.product)->rows);
+        }
 }
 
 Result<ParamTable> trainedLayers(const ParamTable& model, const std::vector<GroupId>& groups)
@@ -386,6 +399,8 @@ Result<ParamTable> adapterTable(const ParamTable& model, const AdapterSettings& 
             return blockOf(module.name) == static_cast<std::int64_t>(g) - 1;
         });
         placeGroup(table, own);
+        if (settings.dora)
+            placeMagnitudes(table, own);
     }
     table.frozen = std::move(frozen);
     return table;

@@ -8,6 +8,9 @@
 // stabilisation (Kalajdzievski, arXiv 2312.03732) alpha / sqrt(rank). A is drawn from
 // +-1 / sqrt(in), B is zero, so a fresh adapter changes nothing.
 //
+// DoRA (Liu et al., arXiv 2402.09353): each row of W + scale B A is scaled to a length of its own,
+// the magnitude, which is trained beside A and B and starts as the row's length in W.
+//
 // Modules that share an input (q, k and v; gate and up) have one A, their rows below each other, so
 // that the input is read once.
 //
@@ -44,6 +47,7 @@ struct AdapterSettings {
     std::int64_t rank = 16;
     double alpha = 16.0;
     bool rankStabilised = false;
+    bool dora = false;
     // Ends of module names ("q_proj", "mlp.down_proj"); empty: every linear module of the blocks.
     std::vector<std::string> targets = {};
     std::string targetPattern = {};         // in their place: matches the whole name
@@ -66,8 +70,9 @@ struct AdapterModule {
     std::int64_t rank = 0;
     std::int64_t firstRank = 0; // among the ranks of the modules of its product
     float scale = 0.0F;
-    std::int64_t a = 0; // element of the trained group where A begins
-    std::int64_t b = 0; // ... and B
+    std::int64_t a = 0;         // element of the trained group where A begins
+    std::int64_t b = 0;         // ... and B
+    std::int64_t magnitude = 0; // ... and with DoRA the magnitudes
 };
 
 struct FrozenModel {
@@ -95,10 +100,8 @@ bool isLinear(const ParamTable& model, const NamedTensor& tensor);
 std::int64_t frozenElements(const ParamTable& trained, GroupId group) noexcept;
 // Ranks of the modules of one product, at most: columns of x A^T. 0: there is no adapter.
 std::int64_t mostAdapterRanks(const ParamTable& trained) noexcept;
-// Columns of the widest input of a module with an adapter; 0: there is none.
-std::int64_t widestAdapterInput(const ParamTable& trained) noexcept;
-// Dropout of the adapter, in [0, 1), in the memory of a micro-batch.
-void useDropout(double probability, const ParamTable& trained, MicroShape& micro) noexcept;
+// The memory that a micro-batch has for the adapter, if one is trained, with `dropout` in [0, 1).
+void setAdapterMemory(const ParamTable& trained, double dropout, MicroShape& micro) noexcept;
 
 // The groups that are named are trained, the others frozen. InvalidArgument: none is named, or one
 // that the model has not.
@@ -108,7 +111,8 @@ Result<ParamTable> trainedLayers(const ParamTable& model, const std::vector<Grou
 // [1, smaller side], an alpha of 0, or a target that no module has, with those there are.
 Result<ParamTable> adapterTable(const ParamTable& model, const AdapterSettings& settings);
 
-// A fresh adapter: Philox keyed by the tensor's name and `seed`. The table outlives it.
+// A fresh adapter: Philox keyed by the tensor's name and `seed`. The table outlives it. Not for
+// DoRA: freshAdapter() of dora.h.
 std::unique_ptr<MasterReader> initialAdapter(const ParamTable& table, std::uint64_t seed);
 
 } // namespace mr

@@ -189,6 +189,11 @@ std::size_t layoutScratch(
             *view = carver.matrix(shape.compute, tokens, shape.adapterRanks);
     if (shape.dropoutColumns > 0)
         out.adapter.dropped = carver.matrix(shape.compute, tokens, shape.dropoutColumns);
+    if (shape.doraColumns > 0) {
+        out.adapter.product = carver.matrix(shape.compute, tokens, shape.doraColumns);
+        out.adapter.norms = carver.vector(DType::F32, shape.doraColumns);
+        out.adapter.factors = carver.vector(DType::F32, shape.doraColumns);
+    }
     return carver.bytes();
 }
 

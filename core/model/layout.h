@@ -26,11 +26,11 @@ struct MicroShape {
     std::int64_t microBatch = 1;   // sequences
     std::int64_t microBatches = 1; // in a step
     DType compute = DType::BF16;
-    bool fp8 = false;              // the products of blocks train in FP8 where their shape allows
-    std::int64_t adapterRanks = 0; // mostAdapterRanks() of what is trained
-    // Dropout of its adapters: the probability, and widestAdapterInput(). 0 without dropout.
-    double dropout = 0.0;
-    std::int64_t dropoutColumns = 0;
+    bool fp8 = false;                // the products of blocks train in FP8 where their shape allows
+    std::int64_t adapterRanks = 0;   // mostAdapterRanks() of what is trained
+    double dropout = 0.0;            // of its adapters' inputs
+    std::int64_t dropoutColumns = 0; // of the widest of these inputs; 0: no dropout
+    std::int64_t doraColumns = 0;    // of the widest product with magnitudes; 0: no DoRA
 
     constexpr std::int64_t tokens() const noexcept { return seqLen * microBatch; }
 };
@@ -71,6 +71,9 @@ struct AdapterScratch {
     TensorView hidden;     // (T, adapterRanks), c
     TensorView gradHidden; // (T, adapterRanks), c
     TensorView dropped;    // (T, dropoutColumns), c: an input with dropout; backward, its gradient
+    TensorView product; // (T, doraColumns), c: an output before its magnitudes; then its gradient
+    TensorView norms;   // (doraColumns), F32: of the rows of W + scale B A
+    TensorView factors; // (doraColumns), F32: magnitudes / norms
 };
 
 // Scratch of one block at a time, forward and backward.

@@ -1,6 +1,7 @@
 #include "core/model/merged_model.h"
 
 #include "core/device/adamw.h"
+#include "core/model/dora.h"
 
 #include <algorithm>
 #include <bit>
@@ -39,6 +40,23 @@ Status MergedModel::load(GroupId group)
             return Status();
         }));
     m_loaded = group;
+    return m_table.frozen->settings.dora ? loadFactors(group) : Status();
+}
+
+Status MergedModel::loadFactors(GroupId group)
+{
+    m_factors.clear();
+    for (const AdapterModule& module :
+        m_table.frozen->adapters[static_cast<std::size_t>(group.value)]) {
+        MR_ASSIGN(std::vector<float> factors,
+            adaptedNorms(m_table, group, module, m_model, m_group, DType::F32));
+        const float* magnitude = m_group.data() + module.magnitude;
+        for (float& factor : factors) {
+            factor = factor > 0.0F ? *magnitude / factor : 0.0F;
+            ++magnitude;
+        }
+        m_factors.push_back(std::move(factors));
+    }
     return {};
 }
 
@@ -50,16 +68,17 @@ Status MergedModel::read(GroupId group, std::int64_t first, const MasterView& ou
     const auto& modules = m_table.frozen->adapters[static_cast<std::size_t>(group.value)];
     if (!modules.empty() && m_loaded != group)
         MR_TRY(load(group));
-    for (const AdapterModule& module : modules) {
+    for (std::size_t i = 0; i < modules.size(); ++i) {
+        const AdapterModule& module = modules[i];
         const ParamSlot* slot = m_table.frozen->model.find(group, module.product);
-        add(module, slot->first + module.firstRow * module.in, first, whole);
+        add(module, slot->first + module.firstRow * module.in,
+            m_factors.empty() ? std::span<const float>() : m_factors[i], first, whole);
     }
     return {};
 }
 
-// `begin`: the module's first element in the group of the model.
-void MergedModel::add(
-    const AdapterModule& module, std::int64_t begin, std::int64_t first, const MasterView& out)
+void MergedModel::add(const AdapterModule& module, std::int64_t begin,
+    std::span<const float> factors, std::int64_t first, const MasterView& out)
 {
     const std::int64_t from = std::max(first, begin);
     const std::int64_t end =
@@ -79,7 +98,9 @@ void MergedModel::add(
             const std::uint16_t before = out.high[i];
             const float added =
                 module.scale * m_row[static_cast<std::size_t>(at - begin - row * module.in)];
-            const float merged = joinHalves(out.high[i], out.low[i]) + added;
+            const float sum = joinHalves(out.high[i], out.low[i]) + added;
+            const float merged =
+                factors.empty() ? sum : factors[static_cast<std::size_t>(row)] * sum;
             const bool isWide = m_type == ExportType::F32;
             out.high[i] = isWide ? highHalf(merged) : nearestBf16(merged);
             out.low[i] = isWide ? lowHalf(merged) : std::int16_t{0};

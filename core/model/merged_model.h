@@ -1,4 +1,5 @@
-// A model with an adapter in it: W + scale B A, in F32, for every linear module that has one.
+// A model with an adapter in it: W + scale B A, in F32, for every linear module that has one. With
+// DoRA its rows are then scaled to their magnitudes.
 //
 // The sums are those of F32 products, as PEFT makes them, and are rounded once to the type of the
 // file that is written, ties to even. (Rounding B A to that type first, as PEFT's safe merge does,
@@ -17,6 +18,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace mr {
@@ -42,16 +44,19 @@ public:
 
 private:
     Status load(GroupId group);
-    void add(
-        const AdapterModule& module, std::int64_t begin, std::int64_t first, const MasterView& out);
+    Status loadFactors(GroupId group);
+    // `begin`: the module's first element in the group of the model. `factors`: of its rows.
+    void add(const AdapterModule& module, std::int64_t begin, std::span<const float> factors,
+        std::int64_t first, const MasterView& out);
 
     const ParamTable& m_table;
     MasterReader& m_model;
     MasterReader& m_adapter;
     ExportType m_type;
     GroupId m_loaded{-1};
-    std::vector<float> m_group; // the adapter of one group
-    std::vector<float> m_row;   // of B A
+    std::vector<float> m_group;                // the adapter of one group
+    std::vector<std::vector<float>> m_factors; // of its rows, by module; with DoRA alone
+    std::vector<float> m_row;                  // of B A
     MergeCount m_count;
 };
 

@@ -32,6 +32,31 @@ double matrixFlops(const ParamGroup& group, std::int64_t tokens)
     return flops;
 }
 
+// Flops of DoRA in a pass, and of backward beside them: the norms of all rows, and the products of
+// the base and the adapter once more.
+struct DoraFlops {
+    double norms = 0.0;
+    double products = 0.0;
+};
+
+DoraFlops doraFlops(const ParamTable& table, GroupId group, double adapter, std::int64_t tokens)
+{
+    DoraFlops flops;
+    if (!table.frozen->settings.dora)
+        return flops;
+    flops.products = adapter;
+    const ParamSlot* counted = nullptr;
+    for (const AdapterModule& module :
+        table.frozen->adapters[static_cast<std::size_t>(group.value)]) {
+        flops.norms += 2.0 * static_cast<double>(module.rank * module.rows * module.in);
+        const ParamSlot* slot = table.frozen->model.find(group, module.product);
+        if (slot != counted)
+            flops.products += 2.0 * static_cast<double>(slot->count() * tokens);
+        counted = slot; // modules of a product follow each other
+    }
+    return flops;
+}
+
 // Flops of a group's passes. Backward takes as many as forward for the gradient of the input, and
 // once more for that of the weights, where they are trained. Backward of an adapter makes its first
 // product again.
@@ -45,7 +70,8 @@ PassFlops passFlops(const ParamTable& table, GroupId group, double ofModel, std:
     if (frozenElements(table, group) == 0)
         return {ofModel, 2.0 * ofModel};
     const double adapter = matrixFlops(table.groups[static_cast<std::size_t>(group.value)], tokens);
-    return {ofModel + adapter, ofModel + 2.5 * adapter};
+    const DoraFlops dora = doraFlops(table, group, adapter, tokens);
+    return {ofModel + adapter + dora.norms, ofModel + 2.5 * adapter + dora.norms + dora.products};
 }
 
 // Keys a query of the block sees, on average over a sequence: half the sequence, or the window

@@ -42,11 +42,12 @@ enum class SlotKind : std::uint8_t {
     GateUpBias,
     Down, // (H, I)
     DownBias,
-    MlpBranchNorm, // (H): of the MLP's output
-    FinalNorm,     // (H)
-    Head,          // (V, H); absent if tied
-    AdapterA,      // (ranks, in): of the modules that share an input, one below the other
-    AdapterB,      // (rows, rank): of one module
+    MlpBranchNorm,    // (H): of the MLP's output
+    FinalNorm,        // (H)
+    Head,             // (V, H); absent if tied
+    AdapterA,         // (ranks, in): of the modules that share an input, one below the other
+    AdapterB,         // (rows, rank): of one module
+    AdapterMagnitude, // (rows): of one module, DoRA
 };
 
 struct ParamSlot {

@@ -175,7 +175,7 @@ std::string configText(const PeftConfig& config)
     out["fan_in_fan_out"] = false;
     out["init_lora_weights"] = true;
     out["inference_mode"] = true;
-    out["use_dora"] = false;
+    out["use_dora"] = s.dora;
     return out.dump(2) + "\n";
 }
 
@@ -228,6 +228,7 @@ Result<PeftConfig> readPeftConfig(const fs::path& folder)
     settings.rank = fields.integer("r", {1, kMostPeftRank}, kDefaultRank);
     settings.alpha = fields.number("lora_alpha", kDefaultRank);
     settings.rankStabilised = fields.boolean("use_rslora", false);
+    settings.dora = fields.boolean("use_dora", false);
     config.dropout = fields.number("lora_dropout", 0.0);
     if (!(config.dropout >= 0.0 && config.dropout < 1.0))
         fields.fail("lora_dropout", "must be 0 or more, and below 1");

@@ -320,6 +320,7 @@ Table wholeTable()
     addUpdateCases(table);
     addCompactCases(table);
     addFp8Cases(table);
+    addDoraCases(table);
     return table;
 }
 

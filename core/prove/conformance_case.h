@@ -140,6 +140,7 @@ void addElementCases(Table& table);
 void addUpdateCases(Table& table);
 void addCompactCases(Table& table);
 void addFp8Cases(Table& table);
+void addDoraCases(Table& table);
 
 // All of them.
 Table wholeTable();

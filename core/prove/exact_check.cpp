@@ -1,6 +1,7 @@
 #include "core/prove/exact_check.h"
 
 #include "core/base/philox.h"
+#include "core/model/dora.h"
 #include "core/model/weights.h"
 #include "core/plan/cost_model.h"
 #include "core/prove/plain_run.h"
@@ -130,7 +131,8 @@ Status installInitialWeights(PlainRun& run, std::uint64_t seed)
 {
     const ParamTable& table = run.table();
     const auto model = initialWeights(run.spec().config, wholeModel(table), seed);
-    const auto adapter = run.spec().adapter ? initialAdapter(table, seed) : nullptr;
+    const auto adapter =
+        run.spec().adapter ? freshAdapter(table, seed, *model, run.spec().micro.compute) : nullptr;
     MR_TRY(installMaster(run.executor(), run.memory(), adapter ? *adapter : *model));
     return installFrozen(run.executor(), table, *model).status();
 }

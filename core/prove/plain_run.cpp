@@ -40,8 +40,7 @@ PlainRun::PlainRun(PlainRunSpec spec)
 Status PlainRun::describe()
 {
     MR_ASSIGN(m_table, tableOf(m_spec));
-    m_spec.micro.adapterRanks = mostAdapterRanks(m_table);
-    useDropout(m_spec.micro.dropout, m_table, m_spec.micro);
+    setAdapterMemory(m_table, m_spec.micro.dropout, m_spec.micro);
     m_shape = modelShape(m_spec.config, m_table, m_spec.micro);
     auto policy = makePolicy(m_spec.policy, m_spec.options);
     MR_TRY(policy.status());

@@ -5,6 +5,7 @@
 #include "core/base/thread.h"
 #include "core/choose/replan.h"
 #include "core/choose/trained_part.h"
+#include "core/model/dora.h"
 #include "core/model/peft_folder.h"
 #include "core/model/weights.h"
 #include "core/step/run_master.h"
@@ -137,9 +138,11 @@ Status Replanner::startAdapter()
 {
     const RunSpec& spec = m_run.setup.spec;
     const ParamTable& table = m_run.setup.table;
+    std::unique_ptr<MasterReader> model;
     std::unique_ptr<MasterReader> adapter;
     if (spec.adapterDir.empty()) {
-        adapter = initialAdapter(table, spec.seed);
+        MR_ASSIGN(model, openWeights(spec.modelDir, m_run.setup.config, wholeModel(table)));
+        adapter = freshAdapter(table, spec.seed, *model, m_run.setup.micro.compute);
     } else {
         MR_ASSIGN(const PeftConfig config, readPeftConfig(spec.adapterDir));
         MR_TRY(checkBase(spec.adapterDir, config, spec.modelDir, m_run.baseHash));

@@ -42,7 +42,9 @@ UpdateTasks::DecayRuns UpdateTasks::findDecayRuns(const ParamTable& table, bool 
             const bool last = i + 1 == group.paramSlots.size();
             const std::int64_t end = last ? group.elements : group.paramSlots[i + 1].first;
             const std::int64_t first = runs.empty() ? 0 : runs.back().first + runs.back().count;
-            const bool isB = tellsBApart && slot.kind == SlotKind::AdapterB;
+            // Magnitudes learn as fast as B, as in PEFT.
+            const bool isB = tellsBApart && (slot.kind == SlotKind::AdapterB ||
+                                                slot.kind == SlotKind::AdapterMagnitude);
             if (!runs.empty() && runs.back().decayed == slot.decayed && runs.back().isB == isB)
                 runs.back().count = end - runs.back().first;
             else

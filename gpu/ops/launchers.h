@@ -61,6 +61,15 @@ Status launchSum(const SumArgs& args, cudaStream_t stream);
 Status launchNormBlocks(const NormBlocksArgs& args, cudaStream_t stream);
 Status launchNormJoin(const NormJoinArgs& args, cudaStream_t stream);
 
+// adapter_norms.cu
+Status launchAdapterNorms(const AdapterNormsArgs& args, cudaStream_t stream);
+
+// scale_columns.cu
+Status launchScaleColumns(const ScaleColumnsArgs& args, cudaStream_t stream);
+
+// column_dots.cu
+Status launchColumnDots(const ColumnDotsArgs& args, cudaStream_t stream);
+
 // dropout.cu
 Status launchDropout(const DropoutArgs& args, cudaStream_t stream);
 

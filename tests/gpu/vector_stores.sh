@@ -13,8 +13,8 @@ folder=$3
 mkdir -p "$folder"
 unit=$folder/packed.cu
 for op in accumulate adamw adamw_compact attention_partials cross_entropy dequantize_nf4 dropout \
-    elementwise head_norm_rope head_norm_rope_backward lookup quantize rms_norm rms_norm_backward rope softcap \
-    swiglu; do
+    elementwise head_norm_rope head_norm_rope_backward lookup quantize rms_norm rms_norm_backward \
+    rope scale_columns softcap swiglu; do
     printf '#include "gpu/ops/%s.cu"\n' "$op"
 done > "$unit"
 # rms_norm and its backward name their helpers alike.

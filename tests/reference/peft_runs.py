@@ -63,6 +63,9 @@ RUNS = {
     "query_value": (SAMPLE, {"r": 8, "lora_alpha": 16, "target_modules": ["q_proj", "v_proj"]}, 0.0,
                     {"seq_len": 64, "learning_rate": 1e-2, "schedule": "cosine", "warmup_steps": 0,
                      "weight_decay": 0.0, "clip_norm": 1.0}),
+    "dora": (STORIES, {"r": 8, "lora_alpha": 16, "target_modules": LINEARS, "use_dora": True}, 0.02,
+             {"seq_len": 96, "learning_rate": 3e-3, "schedule": "cosine", "warmup_steps": 3,
+              "weight_decay": 0.0, "clip_norm": 1.0}),
     "patterns": (STORIES, {"r": 8, "lora_alpha": 16,
                            "target_modules": ["q_proj", "v_proj", "down_proj"],
                            "rank_pattern": {"layers.1.self_attn.q_proj": 4, "down_proj": 3},
@@ -246,7 +249,8 @@ def load_adapter(base, folder, trainable, nf4=False):
     """Strictly: every tensor of the file is in the model, and no other."""
     model = PeftModel.from_pretrained(load_base(base, nf4), folder, is_trainable=trainable)
     in_file = load_file(folder / "adapter_model.safetensors")
-    loaded = {n.replace(".default", ""): p for n, p in model.named_parameters() if ".lora_" in n}
+    loaded = {n.replace(".default", "").replace("magnitude_vector.weight", "magnitude_vector"): p
+              for n, p in model.named_parameters() if ".lora_" in n}
     if loaded.keys() != in_file.keys():
         sys.exit(f"{folder}: {sorted(loaded.keys() ^ in_file.keys())}")
     for name, tensor in in_file.items():

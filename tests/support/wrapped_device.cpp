@@ -224,6 +224,21 @@ public:
         return forward("gatherColumns", &Ops::gatherColumns, args, stream);
     }
 
+    Status adapterNorms(const AdapterNormsArgs& args, Stream& stream) override
+    {
+        return forward("adapterNorms", &Ops::adapterNorms, args, stream);
+    }
+
+    Status scaleColumns(const ScaleColumnsArgs& args, Stream& stream) override
+    {
+        return forward("scaleColumns", &Ops::scaleColumns, args, stream);
+    }
+
+    Status columnDots(const ColumnDotsArgs& args, Stream& stream) override
+    {
+        return forward("columnDots", &Ops::columnDots, args, stream);
+    }
+
     Status biasGradient(const BiasGradientArgs& args, Stream& stream) override
     {
         return forward("biasGradient", &Ops::biasGradient, args, stream);

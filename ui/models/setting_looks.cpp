@@ -164,6 +164,11 @@ std::span<const SettingLook> SettingWords::adapterLooks()
             QT_TR_NOOP("Scales by alpha / √rank instead, so that a large rank learns as fast as "
                        "a small one."),
             kAdvanced, nullptr, nullptr, QT_TR_NOOP("By the root of the rank (rsLoRA)")},
+        SettingLook{"dora", QT_TR_NOOP("Lengths"),
+            QT_TR_NOOP("Trains the length of each row of the adapted weights beside the adapter, "
+                       "which often learns more at a small rank. A step takes about a third "
+                       "longer."),
+            kAdvanced, nullptr, nullptr, QT_TR_NOOP("Trained, too (DoRA)")},
         anyNumber("dropout", QT_TR_NOOP("Dropout"),
             QT_TR_NOOP("Share of the adapter's input that is set to zero at random in training, "
                        "against overfitting on little data. 0.05 to 0.1 is common."),

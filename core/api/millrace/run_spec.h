@@ -78,6 +78,7 @@ struct RunSpec {
     std::int64_t rank = 16;
     double alpha = -1.0;         // -1: the rank; what the adapter adds is scaled by alpha / rank
     bool rankStabilised = false; // by alpha / sqrt(rank)
+    bool dora = false;           // DoRA: the length of each row is trained beside the adapter
     // Probability that an element of the adapter's input is 0 in a training step. -1: 0, or that of
     // the adapter to go on from.
     double dropout = -1.0;

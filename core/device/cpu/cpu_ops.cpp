@@ -172,6 +172,24 @@ public:
         return on(stream).enqueue([this, args] { return m_matmul.run(windowProductOf(args)); });
     }
 
+    Status adapterNorms(const AdapterNormsArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkAdapterNorms(args));
+        return on(stream).enqueue([this, args] { cpu::adapterNorms(args, m_pool); });
+    }
+
+    Status scaleColumns(const ScaleColumnsArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkScaleColumns(args));
+        return on(stream).enqueue([this, args] { cpu::scaleColumns(args, m_pool); });
+    }
+
+    Status columnDots(const ColumnDotsArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkColumnDots(args));
+        return on(stream).enqueue([this, args] { cpu::columnDots(args, m_pool); });
+    }
+
     Status biasGradient(const BiasGradientArgs& args, Stream& stream) override
     {
         MR_TRY(checkBiasGradient(args));

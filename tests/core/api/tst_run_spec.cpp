@@ -67,6 +67,7 @@ RunSpec everythingSet()
     s.rank = 8;
     s.alpha = 12.5;
     s.rankStabilised = true;
+    s.dora = true;
     s.dropout = 0.25;
     s.loraPlus = 16.0;
     s.targets = "q_proj,v_proj";

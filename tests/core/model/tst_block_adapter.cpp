@@ -1,11 +1,18 @@
-// An adapter's part of a product and its gradients, with dropout, against double precision.
+// An adapter's part of a product and its gradients, with dropout, against double precision; one
+// linear layer with LoRA and DoRA against PEFT.
 
 #include "core/base/philox.h"
 #include "core/device/cpu/cpu_device.h"
 #include "core/model/block.h"
+#include "core/model/block_dora.h"
 #include "core/prove/conformance_case.h"
+#include "support/shared_data.h"
 #include "support/test_room.h"
 
+#include <QFile>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
 #include <QObject>
 #include <QTest>
 
@@ -79,11 +86,12 @@ Tensors tensorsOf(CaseRun& run)
     for (std::size_t m = 0; m < 2; ++m) {
         const ModulePlan& plan = kModules[m];
         t.b[m] = run.random(DType::F32, {plan.rows, plan.rank});
-        t.adapter.modules[m] = {t.b[m].view, plan.firstRow, plan.firstRank, plan.scale};
+        t.adapter.modules[m] = {t.b[m].view, {}, plan.firstRow, plan.firstRank, plan.scale};
     }
     t.adapter.count = 2;
-    t.scratch = {run.blank(DType::F32, {kTokens, kRanks}), run.blank(DType::F32, {kTokens, kRanks}),
-        run.blank(DType::F32, {kTokens, kIn + 3})};
+    t.scratch.hidden = run.blank(DType::F32, {kTokens, kRanks});
+    t.scratch.gradHidden = run.blank(DType::F32, {kTokens, kRanks});
+    t.scratch.dropped = run.blank(DType::F32, {kTokens, kIn + 3});
     return t;
 }
 
@@ -132,6 +140,81 @@ Values near(const Values& values)
     return Values(values.size(), 1e-4);
 }
 
+// Numbers of a list, or of a list of lists.
+Values numbersIn(const QJsonValue& json)
+{
+    if (!json.isArray())
+        return {json.toDouble()};
+    Values values;
+    for (const auto& part : json.toArray())
+        for (const double value : numbersIn(part))
+            values.push_back(value);
+    return values;
+}
+
+// One linear layer of linear.json, 5 x 8 to 6, and its adapter of rank 2.
+class PeftLayer
+{
+public:
+    PeftLayer(CaseRun& run, const QJsonObject& all, const QJsonObject& peft)
+        : m_run(run)
+        , m_all(all)
+        , m_case(peft)
+    {
+        base.x = given("X", {5, 8});
+        base.weight = given("W", {6, 8});
+        if (peft["bias"].toBool())
+            base.bias = given("b", {6});
+        base.out = run.blank(DType::F32, {5, 6});
+        gradOut = given("G", {5, 6});
+        adapter.a = given("A", {2, 8});
+        gradients.a = run.blank(DType::F32, {2, 8});
+        gradients.modules[0].b = run.blank(DType::F32, {6, 2});
+        adapter.modules[0].b = given("B", {6, 2});
+        adapter.modules[0].scale = static_cast<float>(peft["scaling"].toDouble());
+        gradients.count = adapter.count = 1;
+        if (peft.contains("magnitude")) {
+            adapter.modules[0].magnitude =
+                run.given(DType::F32, {6}, numbersIn(peft["magnitude"])).view;
+            gradients.modules[0].magnitude = run.blank(DType::F32, {6});
+        }
+        scratch.adapter.hidden = run.blank(DType::F32, {5, 2});
+        scratch.adapter.gradHidden = run.blank(DType::F32, {5, 2});
+        scratch.adapter.product = run.blank(DType::F32, {5, 6});
+        scratch.adapter.norms = run.blank(DType::F32, {6});
+        scratch.adapter.factors = run.blank(DType::F32, {6});
+    }
+
+    void expect(const char* key, const TensorView& got) const
+    {
+        const Values want = numbersIn(m_case[QLatin1String(key)]);
+        m_run.expect(key, got, want, Values(want.size(), 1e-5));
+    }
+
+    LinearArgs base;
+    TensorView gradOut;
+    ProductAdapter adapter;
+    ProductAdapter gradients;
+    BlockScratch scratch;
+
+private:
+    TensorView given(const char* key, const conformance::Dims& dims)
+    {
+        return m_run.given(DType::F32, dims, numbersIn(m_all[QLatin1String(key)])).view;
+    }
+
+    CaseRun& m_run;
+    const QJsonObject m_all;
+    const QJsonObject m_case;
+};
+
+QJsonObject peftLayers()
+{
+    QFile file(QString::fromStdString((sharedData() / "adapters" / "linear.json").string()));
+    return file.open(QIODevice::ReadOnly) ? QJsonDocument::fromJson(file.readAll()).object()
+                                          : QJsonObject();
+}
+
 } // namespace
 
 class TestBlockAdapter : public QObject
@@ -141,6 +224,8 @@ class TestBlockAdapter : public QObject
 private Q_SLOTS:
     void productsAndGradientsAreThoseOfTheFormulas_data();
     void productsAndGradientsAreThoseOfTheFormulas();
+    void aLinearLayerIsThatOfPeft_data();
+    void aLinearLayerIsThatOfPeft();
     void aShareOfTheInputIsDropped();
     void everyPassHasAMaskOfItsOwn();
 };
@@ -178,6 +263,53 @@ void TestBlockAdapter::productsAndGradientsAreThoseOfTheFormulas()
     for (std::size_t m = 0; m < 2; ++m)
         run.expect("dB", gradients.modules[m].b, want.gradB[m], near(want.gradB[m]));
     run.expectExactly("x", t.x.view, t.x.values);
+    QVERIFY2(run.status().ok(), run.status().message().c_str());
+    QVERIFY2(run.error() <= 1.0, run.worst().c_str());
+}
+
+void TestBlockAdapter::aLinearLayerIsThatOfPeft_data()
+{
+    QTest::addColumn<int>("index");
+    const QJsonArray cases = peftLayers()["cases"].toArray();
+    for (int i = 0; i < cases.size(); ++i)
+        QTest::addRow("%s", qPrintable(cases[i].toObject()["name"].toString())) << i;
+    if (cases.isEmpty())
+        QTest::newRow("no shared data") << -1;
+}
+
+void TestBlockAdapter::aLinearLayerIsThatOfPeft()
+{
+    QFETCH(const int, index);
+    if (index < 0)
+        QSKIP("no shared data (MILLRACE_SHARED)");
+    const QJsonObject all = peftLayers();
+    const auto device = makeCpuDevice(std::size_t{1} << 24);
+    CaseRun run(*device, 5);
+    PeftLayer layer(run, all, all["cases"].toArray()[index].toObject());
+    LayerContext context;
+    context.ops = &run.ops();
+    context.stream = &run.stream();
+    const ProductAdapter& adapter = layer.adapter;
+
+    run.call(run.ops().linear(layer.base, run.stream()));
+    run.call(addAdapter(context, adapter, layer.scratch.adapter, layer.base.x, layer.base.out));
+    if (adapter.hasMagnitudes())
+        run.call(scaleByMagnitudes(context, adapter, layer.scratch.adapter, layer.base));
+    TensorView grad = layer.gradOut;
+    if (adapter.hasMagnitudes())
+        run.call(backwardMagnitudes(context, adapter, layer.scratch,
+            {layer.gradients, layer.base, layer.gradOut, false}, grad));
+    const TensorView gradX = run.blank(DType::F32, {5, 8});
+    run.call(run.ops().linearBackwardInput({grad, layer.base.weight, gradX}, run.stream()));
+    run.call(backwardAdapter(context, adapter, layer.scratch.adapter,
+        {layer.gradients, grad, layer.base.x, gradX, false}));
+
+    layer.expect("y", layer.base.out);
+    layer.expect("dX", gradX);
+    layer.expect("dA", layer.gradients.a);
+    layer.expect("dB", layer.gradients.modules[0].b);
+    if (adapter.hasMagnitudes())
+        layer.expect("dMagnitude", layer.gradients.modules[0].magnitude);
     QVERIFY2(run.status().ok(), run.status().message().c_str());
     QVERIFY2(run.error() <= 1.0, run.worst().c_str());
 }

@@ -87,6 +87,7 @@ void TestFrozenPolicies::everyPolicyGivesTheBitsOfResident_data()
     QTest::addColumn<QString>("kind");
     QTest::addColumn<double>("clip");
     QTest::addColumn<double>("dropout");
+    QTest::addColumn<bool>("dora");
     for (const char* words : {"streamed", "streamed buffers=1 tile=4KiB",
              "streamed order=by-microbatch", "streamed weights-on-device=0.4 boundary=device",
              "streamed activations-on-host=0.5", "streamed clip-mode=per-group", "zero-offload",
@@ -98,13 +99,16 @@ void TestFrozenPolicies::everyPolicyGivesTheBitsOfResident_data()
                 if (!isLayers && isOnlyOfLayers(QString(words)))
                     continue;
                 const double clip = bf16 == isLayers ? 0.0 : 0.25;
-                for (const double dropout : {0.0, 0.3}) {
-                    if (isLayers && dropout > 0.0)
-                        continue;
-                    QTest::addRow("%s, %s%s, %s", words, qPrintable(kind),
-                        dropout > 0.0 ? " with dropout" : "", bf16 ? "bf16" : "fp32")
-                        << QString(words) << bf16 << kind << clip << dropout;
-                }
+                const char* const type = bf16 ? "bf16" : "fp32";
+                const auto row = [&](const char* more, double dropout, bool dora) {
+                    QTest::addRow("%s, %s%s, %s", words, qPrintable(kind), more, type)
+                        << QString(words) << bf16 << kind << clip << dropout << dora;
+                };
+                row("", 0.0, false);
+                if (isLayers)
+                    continue;
+                row(" with dropout", 0.3, false);
+                row(" with DoRA", 0.0, true);
             }
 }
 
@@ -115,9 +119,12 @@ void TestFrozenPolicies::everyPolicyGivesTheBitsOfResident()
     QFETCH(const QString, kind);
     QFETCH(const double, clip);
     QFETCH(const double, dropout);
+    QFETCH(const bool, dora);
     const QTemporaryDir folder;
     TinyRun run = runOf(kind);
     run.dropout = dropout;
+    if (dora)
+        run.adapter->dora = true;
     run.compute = bf16 ? DType::BF16 : DType::F32;
     run.clipNorm = clip;
     run.disk.folders = {folder.path().toStdString()};

@@ -127,6 +127,7 @@ void TestPeftAdapters::lossAndGradientsAreThoseOfPeft_data()
     QTest::newRow("LoRA on all linear modules") << QStringLiteral("tiny_lora") << false;
     QTest::newRow("rsLoRA with patterns of rank and alpha")
         << QStringLiteral("tiny_rslora") << false;
+    QTest::newRow("DoRA") << QStringLiteral("tiny_dora") << false;
     QTest::newRow("LoRA beside a model in NF4") << QStringLiteral("tiny_lora") << true;
 }
 
@@ -249,7 +250,6 @@ void TestPeftAdapters::whatIsNotTheAdapterItSaysIsRefused_data()
         "rank 2.5 does not fit");
     row(R"({"peft_type": "LORA", "target_modules": ["q_proj"], "rank_pattern": {"q_proj": 1e300}})",
         "rank 1e+300 does not fit");
-    row(R"({"peft_type": "LORA", "target_modules": ["q_proj"], "use_dora": true})", "\"use_dora\"");
     row(R"({"peft_type": "LORA", "target_modules": ["q_proj"], "bias": "all"})", "\"bias\"");
     row(R"({"peft_type": "LORA", "target_modules": ["q_proj"], "lora_dropout": 1.0})",
         "\"lora_dropout\" must be 0 or more");

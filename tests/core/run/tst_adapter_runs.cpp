@@ -92,6 +92,8 @@ private Q_SLOTS:
     void defaultsAreThoseOfAdapters();
     void theRateOfBIsItsOwn();
     void dropoutActsInTrainingAlone();
+    void magnitudesBeginAsTheLengthsOfTheRows();
+    void aRunGoesOnFromDora();
     void dropoutComesWithAnAdapterUnlessOneIsGiven();
     void aQuantisedModelTrainsAnAdapterAndNothingElse();
     void badSettingsAreRefused_data();
@@ -110,9 +112,10 @@ void TestAdapterRuns::aResumedRunHasTheBitsOfOneThatNeverStopped_data()
     QTest::addColumn<double>("clip");
     QTest::addColumn<bool>("pack");
     QTest::addColumn<double>("dropout");
+    QTest::addColumn<bool>("dora");
     const auto row = [](const char* name, const char* policy, bool layers, bool bf16, double clip,
-                         bool pack, double dropout = -1.0) {
-        QTest::newRow(name) << QString(policy) << layers << bf16 << clip << pack << dropout;
+                         bool pack, double dropout = -1.0, bool dora = false) {
+        QTest::newRow(name) << QString(policy) << layers << bf16 << clip << pack << dropout << dora;
     };
     row("adapter, fp32", "resident", false, false, 1.0, false);
     row("adapter, bf16, packed", "resident", false, true, 0.5, true);
@@ -121,6 +124,8 @@ void TestAdapterRuns::aResumedRunHasTheBitsOfOneThatNeverStopped_data()
     row("adapter, bf16, streamed", "streamed", false, true, 0.0, false);
     row("adapter with dropout, fp32, streamed", "streamed", false, false, 0.5, false, 0.2);
     row("adapter with dropout, bf16, packed", "resident", false, true, 0.0, true, 0.5);
+    row("DoRA, fp32, streamed", "streamed", false, false, 0.5, false, -1.0, true);
+    row("DoRA, bf16, packed", "resident", false, true, 0.0, true, -1.0, true);
     row("layer, fp32, packed", "resident", true, false, 0.0, true);
     row("layer, bf16", "resident", true, true, 0.5, false);
     row("layer, bf16, streamed", "streamed", true, true, 0.5, false);
@@ -135,12 +140,14 @@ void TestAdapterRuns::aResumedRunHasTheBitsOfOneThatNeverStopped()
     QFETCH(double, clip);
     QFETCH(bool, pack);
     QFETCH(double, dropout);
+    QFETCH(bool, dora);
     const std::string tag = QTest::currentDataTag();
     RunSpec spec = layers ? layerSpec(m_rig, tag) : adapterSpec(m_rig, tag);
     spec.precision = bf16 ? PrecisionChoice::BF16 : PrecisionChoice::F32;
     spec.clipNorm = clip;
     spec.pack = pack;
     spec.dropout = dropout;
+    spec.dora = dora;
     spec.evalData = spec.data;
     const Outcome plain = m_rig.train(spec, *m_device);
     QVERIFY2(plain.ended.ok(), plain.ended.message().c_str());
@@ -382,6 +389,76 @@ void TestAdapterRuns::theRateOfBIsItsOwn()
         else
             QCOMPARE(values, alike.at(name)); // its gradient is zero as long as B is
     }
+}
+
+// At a rate of 1e-3 their first step is the rate of B, as that of B is; decay leaves them alone.
+void TestAdapterRuns::magnitudesBeginAsTheLengthsOfTheRows()
+{
+    RunSpec spec = adapterSpec(m_rig, "magnitudes");
+    spec.dora = true;
+    spec.steps = 1;
+    spec.warmupSteps = 0;
+    spec.schedule = ScheduleKind::Constant;
+    spec.learningRate = 1e-3;
+    spec.loraPlus = 4.0;
+    spec.weightDecay = 0.5;
+    const Outcome run = m_rig.train(spec, *m_device);
+    QVERIFY2(run.ended.ok(), run.opened.message().c_str());
+
+    const auto trained = tensorsOfAdapter(run.dir / "adapter");
+    const auto model = tensorsOf(m_rig.model.path());
+    constexpr std::string_view kEnd = ".lora_magnitude_vector";
+    int compared = 0;
+    for (const auto& [name, values] : trained) {
+        if (!name.ends_with(kEnd))
+            continue;
+        ++compared;
+        constexpr std::string_view kBegin = "base_model.model.";
+        const std::string weight =
+            name.substr(kBegin.size(), name.size() - kBegin.size() - kEnd.size()) + ".weight";
+        const std::vector<float>& matrix = model.at(weight);
+        const std::size_t in = matrix.size() / values.size();
+        float largest = 0.0F;
+        for (std::size_t row = 0; row < values.size(); ++row) {
+            double squares = 0.0;
+            for (std::size_t col = 0; col < in; ++col)
+                squares += std::pow(static_cast<double>(matrix[row * in + col]), 2.0);
+            largest =
+                std::max(largest, std::abs(values[row] - static_cast<float>(std::sqrt(squares))));
+        }
+        QVERIFY2(std::abs(largest - 4e-3F) < 1e-5F, name.c_str());
+    }
+    QCOMPARE(compared, 14);
+}
+
+void TestAdapterRuns::aRunGoesOnFromDora()
+{
+    RunSpec first = adapterSpec(m_rig, "dora first");
+    first.dora = true;
+    first.evalData = first.data;
+    first.evalEvery = 12;
+    const Outcome before = m_rig.train(first, *m_device);
+    QVERIFY2(before.ended.ok(), before.opened.message().c_str());
+    const std::string folder = (before.dir / "adapter").string();
+    RunSpec spec = m_rig.spec("dora second");
+    spec.method = "lora";
+    spec.adapterDir = folder;
+    spec.steps = 1;
+    spec.learningRate = 1e-30;
+
+    const Outcome run = m_rig.train(spec, *m_device);
+
+    QVERIFY2(run.ended.ok(), run.opened.message().c_str());
+    QCOMPARE(run.progress.weightsHash, before.progress.weightsHash);
+    QVERIFY(runSpecFromJson(m_rig.row(run.id).configJson).value().dora);
+    const double saved = lossOf(m_rig, m_rig.model.path(), folder);
+    QVERIFY(std::abs(saved - before.progress.evalLoss) < 1e-6);
+    QVERIFY(saved < lossOf(m_rig, m_rig.model.path()) - 0.1);
+    spec.outDir += " with dropout";
+    spec.dropout = 0.1;
+    const Outcome refused = m_rig.train(spec, *m_device);
+    QVERIFY2(contains(refused.opened.message(), "DoRA trains without"),
+        refused.opened.message().c_str());
 }
 
 void TestAdapterRuns::dropoutActsInTrainingAlone()

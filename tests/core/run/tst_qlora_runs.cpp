@@ -55,10 +55,11 @@ private Q_SLOTS:
         QTest::addColumn<QString>("policy");
         QTest::addColumn<bool>("bf16");
         QTest::addColumn<int>("buffers");
-        QTest::newRow("resident, fp32") << "resident" << false << 2;
-        QTest::newRow("resident, bf16") << "resident" << true << 2;
-        QTest::newRow("streamed, fp32, one slot") << "streamed" << false << 1;
-        QTest::newRow("streamed, bf16") << "streamed" << true << 2;
+        QTest::addColumn<bool>("dora");
+        QTest::newRow("resident, fp32") << "resident" << false << 2 << false;
+        QTest::newRow("resident, bf16, DoRA") << "resident" << true << 2 << true;
+        QTest::newRow("streamed, fp32, one slot, DoRA") << "streamed" << false << 1 << true;
+        QTest::newRow("streamed, bf16") << "streamed" << true << 2 << false;
     }
 
     void bitsAreThoseBesideWhatTheCodesStandFor()
@@ -66,10 +67,13 @@ private Q_SLOTS:
         QFETCH(QString, policy);
         QFETCH(bool, bf16);
         QFETCH(int, buffers);
+        QFETCH(bool, dora);
         const std::string tag = QTest::currentDataTag();
         RunSpec spec = qloraSpec(m_rig, tag);
         spec.precision = bf16 ? PrecisionChoice::BF16 : PrecisionChoice::F32;
         spec.evalData = spec.data;
+        spec.dora = dora;
+        spec.dropout = dora ? 0.0 : 0.2;
         RunSpec plain = spec;
         plain.method = "lora";
         plain.modelDir = m_held.path();

@@ -303,7 +303,7 @@ private slots:
         widget->setFocus();
 
         QStringList names;
-        for (int i = 0; i < 12; ++i) {
+        for (int i = 0; i < 13; ++i) {
             names << page.focusWidget()->objectName();
             const bool isNamed = !page.focusWidget()->accessibleName().isEmpty() ||
                                  page.focusWidget()->inherits("QAbstractButton");
@@ -312,9 +312,9 @@ private slots:
         }
 
         names.removeAll(QString()); // the lines and buttons of a path
-        QCOMPARE(names.mid(0, 10),
+        QCOMPARE(names.mid(0, 11),
             QStringList({"method-lora", "rank", "alpha", "moreOfAdapter", "targets",
-                "exclude_targets", "adapter_layers", "rslora", "dropout", "lora_plus"}));
+                "exclude_targets", "adapter_layers", "rslora", "dora", "dropout", "lora_plus"}));
         widget->setFocus();
         QTest::keyClick(widget, Qt::Key_Down);
         QVERIFY(section.method() == Method::Nf4Adapter);

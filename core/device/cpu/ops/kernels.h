@@ -78,6 +78,11 @@ void normJoin(const NormJoinArgs& args);
 void columnEnergy(const ColumnEnergyArgs& args, ThreadPool& pool);
 void biasGradient(const BiasGradientArgs& args, ThreadPool& pool);
 
+// dora.cpp
+void adapterNorms(const AdapterNormsArgs& args, ThreadPool& pool);
+void scaleColumns(const ScaleColumnsArgs& args, ThreadPool& pool);
+void columnDots(const ColumnDotsArgs& args, ThreadPool& pool);
+
 // quantize.cpp
 void quantize(const QuantizeArgs& args, ThreadPool& pool);
 void dequantizeNf4(const DequantizeNf4Args& args, ThreadPool& pool);
