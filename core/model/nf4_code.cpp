@@ -8,11 +8,9 @@
 namespace mr {
 namespace {
 
-constexpr std::size_t kStart = 16; // bytes
-
 std::size_t padded(std::size_t bytes) noexcept
 {
-    return (bytes + kStart - 1) / kStart * kStart;
+    return (bytes + kNf4Align - 1) / kNf4Align * kNf4Align;
 }
 
 std::int64_t ceilDivide(std::int64_t count, std::int64_t each) noexcept
@@ -68,13 +66,6 @@ std::uint8_t nearestInMap(float x)
     const auto below = above - 1;
     const bool isBelow = above == map.end() || x - *below <= *above - x;
     return static_cast<std::uint8_t>((isBelow ? below : above) - map.begin());
-}
-
-// Nearest even; x is finite.
-float toBfloat(float x) noexcept
-{
-    const auto bits = std::bit_cast<std::uint32_t>(x);
-    return std::bit_cast<float>((bits + 0x7FFFU + (bits >> 16 & 1U)) & 0xFFFF0000U);
 }
 
 // Writes the tables but for the book and the map, and the codes of the blocks' magnitudes.
@@ -200,6 +191,12 @@ std::span<const std::byte> Nf4Packer::finish()
     return m_bytes;
 }
 
+float nearestBfloat(float x) noexcept
+{
+    const auto bits = std::bit_cast<std::uint32_t>(x);
+    return std::bit_cast<float>((bits + 0x7FFFU + (bits >> 16 & 1U)) & 0xFFFF0000U);
+}
+
 void unpackNf4(std::span<const std::byte> packed, std::int64_t elements, std::int64_t first,
     std::span<float> out)
 {
@@ -217,7 +214,7 @@ void unpackNf4(std::span<const std::byte> packed, std::int64_t elements, std::in
                                  number(kNf4Fixed + block / kNf4Nested) +
                              number(kNf4Fixed - 1);
         const std::size_t pair = byteAt(layout.codesAt + element / 2);
-        out[i] = toBfloat(number(element % 2 == 0 ? pair >> 4U : pair & 0xFU) * absmax);
+        out[i] = nearestBfloat(number(element % 2 == 0 ? pair >> 4U : pair & 0xFU) * absmax);
     }
 }
 

@@ -24,15 +24,17 @@
 
 namespace mr {
 
+inline constexpr std::size_t kNf4Align = 16; // bytes
+
 // One matrix in memory: tables, codes of the blocks' magnitudes, codes of the elements. Each begins
-// at a multiple of 16 bytes.
+// at a multiple of kNf4Align.
 struct Nf4Layout {
     std::int64_t elements = 0;
     std::int64_t blocks = 0;
     std::int64_t tables = 0; // F32 numbers
     std::size_t absmaxAt = 0;
     std::size_t codesAt = 0;
-    std::size_t bytes = 0; // a multiple of 16
+    std::size_t bytes = 0; // a multiple of kNf4Align
 };
 
 Nf4Layout nf4Layout(std::int64_t elements) noexcept;
@@ -63,6 +65,9 @@ private:
     std::array<float, kNf4Block> m_block{};
     std::size_t m_held = 0; // of m_block
 };
+
+// The nearest BF16, ties to even, of a finite number.
+float nearestBfloat(float x) noexcept;
 
 // Reads elements [first, first + out.size()) of a packed matrix.
 void unpackNf4(std::span<const std::byte> packed, std::int64_t elements, std::int64_t first,

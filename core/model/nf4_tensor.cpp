@@ -19,13 +19,6 @@ constexpr std::size_t kMostStateBytes = 4096;
 constexpr std::int64_t kMostBlock = 4096;
 constexpr std::int64_t kLeastBlock = 32;
 
-// To the nearest number of 16 bits, ties to even.
-float toBfloat(float value) noexcept
-{
-    const auto bits = std::bit_cast<std::uint32_t>(value);
-    return std::bit_cast<float>((bits + 0x7FFFU + (bits >> 16 & 1U)) & 0xFFFF0000U);
-}
-
 // Numbers of half precision are multiples of 2^-24, with 11 digits at most.
 float toHalf(float value) noexcept
 {
@@ -170,7 +163,9 @@ Status Nf4Tensor::pack(std::span<std::byte> out)
 
 float Nf4Tensor::rounded(float value) const noexcept
 {
-    return m_type == Type::BF16 ? toBfloat(value) : m_type == Type::F16 ? toHalf(value) : value;
+    return m_type == Type::BF16  ? nearestBfloat(value)
+           : m_type == Type::F16 ? toHalf(value)
+                                 : value;
 }
 
 Status Nf4Tensor::read(std::int64_t first, std::span<float> out)

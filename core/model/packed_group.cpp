@@ -8,8 +8,6 @@
 namespace mr {
 namespace {
 
-constexpr std::size_t kStart = 16; // bytes
-
 // Halves of numbers.
 void store(std::span<const float> values, const MasterView& out)
 {
@@ -108,7 +106,7 @@ PackedGroup packedGroup(const ParamTable& trained, GroupId group, DType compute)
         tensor.at = packed.bytes;
         const std::size_t plain = sizeOf(compute) * static_cast<std::size_t>(tensor.elements);
         packed.bytes += tensor.isPacked ? nf4Layout(tensor.elements).bytes
-                                        : (plain + kStart - 1) / kStart * kStart;
+                                        : (plain + kNf4Align - 1) / kNf4Align * kNf4Align;
     }
     return packed;
 }
