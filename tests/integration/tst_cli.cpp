@@ -910,7 +910,8 @@ void TestCli::planComparesTheMethods()
     for (const QJsonValue report : reports)
         methods << report[key("method")].toString() + key(" ") +
                        report[key("precision")].toString();
-    QCOMPARE(methods, QStringList({"full fp32", "full bf16", "lora fp32", "lora bf16", "qlora fp32", "qlora bf16"}));
+    QCOMPARE(methods, QStringList({"full fp32", "full bf16", "lora fp32", "lora bf16", "qlora fp32",
+                          "qlora bf16"}));
     QVERIFY(number(reports[0].toObject(), "predicted_step_ms") > 0.0);
 
     arguments.removeAll(key("--json"));

@@ -129,7 +129,7 @@ private Q_SLOTS:
         };
         const double slow = seconds();
         seen.packedElementsPerSecond = 0.0; // as its copy
-        QVERIFY(slow > seconds() + kGroupElements / 5e5 - kGroupElements / 2 / 2e6);
+        QVERIFY(slow > 1.05 * seconds());
     }
 
     // Steps that keep some activations on the host show both kinds of backward. Their difference is
