@@ -335,7 +335,7 @@ void TestBlockAdapter::everyPassHasAMaskOfItsOwn()
 {
     std::set<std::pair<std::uint64_t, std::uint64_t>> draws;
     int count = 0;
-    for (const std::uint64_t seed : {1, 2})
+    for (const std::uint64_t seed : {1U, 2U})
         for (std::int64_t step = 0; step < 3; ++step)
             for (std::int64_t micro = 0; micro < 3; ++micro)
                 for (std::int64_t group = 1; group < 4; ++group)
