@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostDiskPaths = 32; // DiskStore::kMostFiles
 
-constexpr std::array<std::string_view, 3> kMethodsToCome = {"dora", "galore", "mezo"};
+constexpr std::array<std::string_view, 2> kMethodsToCome = {"galore", "mezo"};
 
 template <std::size_t N>
 bool contains(const std::array<std::string_view, N>& words, std::string_view word)
@@ -108,6 +108,9 @@ Status checkMethod(const RunSpec& s)
 {
     if (isAdapterRun(s))
         return checkAdapter(s);
+    if (s.method == "dora")
+        return refuse("method " + inQuotes(s.method) +
+                      " is an option of adapters; use lora or qlora, and dora beside it");
     if (contains(kMethodsToCome, s.method))
         return refuse("method " + inQuotes(s.method) +
                       " is known but not built yet; use full, lora or qlora");

@@ -34,6 +34,11 @@ Status openParts(const ModelPlace& place, bool original, Parts& parts)
 {
     MR_ASSIGN(const PeftConfig peft, readPeftConfig(place.adapter));
     MR_ASSIGN(parts.config, readModelConfig(place.model));
+    if (original && !peft.settings.nf4Base)
+        return refuse(place.adapter + ": was trained beside the original weights; leave base out");
+    if (original && parts.config.isNf4)
+        return refuse(place.model + ": holds NF4 and not the weights before they were quantised; "
+                                    "leave base out");
     const ParamTable whole = buildParamTable(parts.config);
     auto table = adapterTable(whole, peft.settings);
     if (!table.ok())

@@ -29,7 +29,8 @@ struct MergeReport {
 
 struct MergeOptions {
     std::optional<ExportType> type; // none: F32 where the model is in F32, else BF16
-    bool original = false;          // the weights before they were quantised
+    bool original =
+        false; // the weights before they were quantised; InvalidArgument: none are there
 };
 
 // Every tensor is read back and compared.

@@ -545,6 +545,7 @@ void TestAdapterRuns::badSettingsAreRefused_data()
     row("train_layers", "0-2", "'0-2' is no layer of this model; it has embedding, blocks 0 to 1");
     row("train_layers", "head", "adapters are in the blocks");
     row("method", "full", "rank is an option of adapters");
+    row("method", "dora", "method 'dora' is an option of adapters; use lora or qlora");
     row("method", "vera", "method 'vera' is not known; use full, lora or qlora");
     row("policy", "zenflow", "does not train an adapter; use one of auto, resident, streamed");
 }

@@ -161,6 +161,8 @@ void TestMergeExport::badInputIsRefusedAndLeavesNothing()
     fs::create_directories(folder.path("there"));
     refused = exportMerged(place, folder.path("there"), {});
     QVERIFY(contains(refused.status().message(), "is there already"));
+    refused = exportMerged(place, folder.path("out"), {{}, true});
+    QVERIFY(contains(refused.status().message(), "was trained beside the original weights"));
     // Another model of this shape.
     const Folder other;
     fs::copy(m_rig.model.path(), other.path(),

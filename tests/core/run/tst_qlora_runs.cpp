@@ -207,6 +207,11 @@ private Q_SLOTS:
         const Outcome plain = m_rig.train(spec, *m_device);
         QVERIFY2(plain.ended.ok(), plain.opened.message().c_str());
         QCOMPARE(held.progress.weightsHash, plain.progress.weightsHash);
+        const Folder out;
+        const auto refused =
+            exportMerged(modelPlaceOf(held.dir.string()).value(), out.path("out"), {{}, true});
+        QVERIFY2(contains(refused.status().message(), "not the weights before"),
+            refused.status().message().c_str());
     }
 
 private:
