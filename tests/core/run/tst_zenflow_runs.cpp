@@ -119,7 +119,8 @@ void TestZenflowRuns::aRunStoppedAtAnyStepResumesToTheHashOfTheUninterruptedOne(
     const Outcome plain = m_rig->train(specOf(*m_rig, of, "plain"), *device);
     QVERIFY2(plain.ended.ok(), plain.ended.message().c_str());
     const std::vector<StepRow> expected = m_rig->steps(plain.id);
-    for (int stop = 1; stop < 12; ++stop) {
+    // Every third step of 11, another third for each case.
+    for (int stop = 1 + index % 3; stop < 12; stop += 3) {
         RunSpec spec = specOf(*m_rig, of, "stop " + std::to_string(stop));
         spec.checkpointEvery = 1;
         const auto first = smallDevice();

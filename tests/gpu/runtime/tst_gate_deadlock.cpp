@@ -31,6 +31,8 @@ constexpr int kForwardCommands = 15;
 // Enqueues as if nothing could be in the way.
 constexpr std::uint64_t kEndless = std::uint64_t{1} << 62;
 constexpr GateLimits kNoLimits{0, kEndless, kEndless};
+// Between two looks at what has moved: a thread that only yields keeps a processor from the others.
+constexpr std::chrono::microseconds kPause{20};
 // Delay of other threads where the deadlock of the order of before is to be seen.
 constexpr std::chrono::milliseconds kLate{2};
 // The head of a model with a large vocabulary, of which a chunk has few rows.
@@ -119,7 +121,7 @@ public:
     Status waitFor(Lane lane, std::uint64_t generation) override
     {
         while (!gate(lane).isOpen(generation) && !isDeadlocked())
-            std::this_thread::yield();
+            std::this_thread::sleep_for(kPause);
         return isDeadlocked() ? Status::error(ErrorKind::DeviceLost, "deadlock") : Status();
     }
     void drain() noexcept override {}
@@ -133,7 +135,7 @@ private:
 
     void run()
     {
-        for (bool stops = false; !stops; std::this_thread::yield()) {
+        for (bool stops = false; !stops; std::this_thread::sleep_for(kPause)) {
             for (std::size_t lane = 0; lane < kLanesOfDisk; ++lane)
                 while (moveNext(lane)) {
                 }
