@@ -261,13 +261,6 @@ Status add(OpRig& rig, const ModelShape& model)
         rig.stream());
 }
 
-Status dropout(OpRig& rig, const ModelShape& model)
-{
-    return rig.ops().dropout({rig.read(kCompute, kTokens, model.hidden),
-                                 rig.written(kCompute, kTokens, model.hidden), {1, 2, 0.1}, false},
-        rig.stream());
-}
-
 // A chunk of rows, as many as a step takes at a time.
 Status crossEntropy(OpRig& rig, const ModelShape& model)
 {
@@ -305,7 +298,6 @@ constexpr CountedOp kOps[] = {
     {"attention of a window", kOneHead, windowAttention, isGemma},
     {"swiglu", {4, 1}, swiglu, nullptr},
     {"add", {4, 1}, add, nullptr},
-    {"dropout", {4, 1}, dropout, nullptr},
     {"crossEntropy", {2, 1}, crossEntropy, nullptr},
     {"sum", {1, 1}, sum, nullptr},
     {"swigluBackward", {4, 1}, swigluBackward, nullptr},

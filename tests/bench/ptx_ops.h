@@ -25,5 +25,7 @@ struct CountedOp {
 std::span<const CountedOp> modelOps();
 // Gradients, state and codes of weights.
 std::span<const CountedOp> weightOps();
+// An adapter beside frozen weights, which may be in 4 bits.
+std::span<const CountedOp> adapterOps();
 
 } // namespace mr::bench

@@ -19,12 +19,16 @@ namespace {
 constexpr std::size_t kPatternBytes = std::size_t{4} << 20;
 constexpr std::size_t kPageBytes = 4096;
 
-std::vector<std::byte> randomBytes(DType type)
+Pattern patternOf(DType type)
+{
+    return type == DType::F32 ? Pattern::F32 : type == DType::BF16 ? Pattern::BF16 : Pattern::Zeros;
+}
+
+std::vector<std::byte> randomFloats(std::size_t size)
 {
     std::mt19937 random(1); // NOLINT: the same in every run
     std::uniform_real_distribution<float> values(-1.0F, 1.0F);
     std::vector<std::byte> bytes(kPatternBytes);
-    const std::size_t size = sizeOf(type);
     for (std::size_t at = 0; at < bytes.size(); at += size) {
         // The upper half of an F32 is a BF16.
         const auto bits = std::bit_cast<std::array<std::byte, 4>>(values(random));
@@ -34,28 +38,36 @@ std::vector<std::byte> randomBytes(DType type)
     return bytes;
 }
 
-// A file in memory whose pages many mappings share until they are written.
-int patternFile(DType type)
+std::vector<std::byte> randomBytes()
 {
-    const std::vector<std::byte> bytes = randomBytes(type);
+    std::mt19937 random(1); // NOLINT: the same in every run
+    std::vector<std::byte> bytes(kPatternBytes);
+    std::ranges::generate(bytes, [&] { return static_cast<std::byte>(random()); });
+    return bytes;
+}
+
+// A file in memory whose pages many mappings share until they are written.
+int fileOf(const std::vector<std::byte>& bytes)
+{
     const int file = memfd_create("pattern", 0);
     return file >= 0 && write(file, bytes.data(), bytes.size()) == std::ssize(bytes) ? file : -1;
 }
 
-// `bytes` of addresses; floats repeat a pattern.
-std::byte* mapped(DType type, std::size_t bytes)
+// `bytes` of addresses that repeat the pattern.
+std::byte* mapped(Pattern pattern, std::size_t bytes)
 {
     void* const begin = mmap(
         nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (begin == MAP_FAILED)
         return nullptr;
     auto* const data = static_cast<std::byte*>(begin);
-    if (type != DType::F32 && type != DType::BF16)
+    if (pattern == Pattern::Zeros)
         return data;
-    static const int files[] = {patternFile(DType::F32), patternFile(DType::BF16)};
+    static const std::array files = {// by Pattern
+        fileOf(randomFloats(4)), fileOf(randomFloats(2)), fileOf(randomBytes())};
     for (std::size_t at = 0; at < bytes; at += kPatternBytes)
         if (mmap(data + at, std::min(kPatternBytes, bytes - at), PROT_READ | PROT_WRITE,
-                MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, files[type == DType::F32 ? 0 : 1],
+                MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, files[static_cast<std::size_t>(pattern)],
                 0) == MAP_FAILED)
             return nullptr;
     return data;
@@ -114,9 +126,13 @@ OpRig::~OpRig()
 
 TensorView OpRig::scratch(DType type, std::int64_t rows, std::int64_t cols)
 {
-    TensorView view = matrixView(nullptr, type, rows, cols);
+    return owned(matrixView(nullptr, type, rows, cols), patternOf(type));
+}
+
+TensorView OpRig::owned(TensorView view, Pattern pattern)
+{
     const std::size_t bytes = (view.bytes() + kPageBytes - 1) / kPageBytes * kPageBytes;
-    view.data = mapped(type, bytes);
+    view.data = mapped(pattern, bytes);
     m_memory.emplace_back(view.data, bytes);
     ptx::runtime().memory.add(view.data, view.bytes(), std::to_string(m_memory.size()), true);
     return view;
@@ -146,6 +162,12 @@ TensorView OpRig::integers(const std::vector<std::int32_t>& values)
     const TensorView view = flat(read(DType::I32, 1, std::ssize(values)));
     std::memcpy(view.data, values.data(), view.bytes());
     return view;
+}
+
+TensorView OpRig::bytes(std::int64_t count)
+{
+    addLeastBytes(count);
+    return owned(vectorView(nullptr, DType::U8, count), Pattern::Bytes);
 }
 
 void OpRig::note(const ptx::Launch& launch)

@@ -41,6 +41,9 @@ struct CountedLaunch {
     std::vector<ptx::TouchedMemory> touched; // by the blocks that ran
 };
 
+// The content of memory that nobody has written.
+enum class Pattern : std::uint8_t { F32, BF16, Bytes, Zeros };
+
 class OpRig
 {
 public:
@@ -49,13 +52,14 @@ public:
     OpRig(const OpRig&) = delete;
     OpRig& operator=(const OpRig&) = delete;
 
-    // Floats are random in (-1, 1), all else is 0. The op reads or writes each element once, or
-    // both; or memory is no part of what it has to move.
+    // Floats are random in (-1, 1), all else of these is 0. The op reads or writes each element
+    // once, or both; or memory is no part of what it has to move.
     TensorView read(DType type, std::int64_t rows, std::int64_t cols);
     TensorView written(DType type, std::int64_t rows, std::int64_t cols);
     TensorView updated(DType type, std::int64_t rows, std::int64_t cols);
     TensorView scratch(DType type, std::int64_t rows, std::int64_t cols);
     TensorView integers(const std::vector<std::int32_t>& values); // read
+    TensorView bytes(std::int64_t count);                         // U8, random, read
     void addLeastBytes(std::int64_t bytes) { m_leastBytes += bytes; }
 
     Ops& ops() { return m_device->ops(); }
@@ -66,6 +70,7 @@ public:
 
 private:
     void note(const ptx::Launch& launch);
+    TensorView owned(TensorView view, Pattern pattern);
 
     std::unique_ptr<Device> m_device;
     std::unique_ptr<Stream> m_stream;

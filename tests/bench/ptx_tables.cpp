@@ -52,6 +52,18 @@ constexpr Reason kReasons[] = {
         "takes "
         "many times as long; at head_dim 256 a block of 96 or 128 threads copies 3 or 4 rows of a "
         "tile at a time, and the place of every row is computed"},
+    {"dequantizeNf4", true, false, true,
+        "every element is looked up among 16 numbers, and eight lanes read one byte and two "
+        "numbers of their block; these stay in the first cache, and memory takes several times as "
+        "long"},
+    {"adapterNorms", true, false, false,
+        "a warp reads one element of B for all its lanes; B stays in the first cache"},
+    {"scaleColumns", true, false, true,
+        "8 factors of a lane are two loads of 16 bytes, as the angles of rope; beside one product "
+        "an element there is little to do, and memory takes many times as long"},
+    {"columnDots", false, false, true,
+        "an element that a lane loads is multiplied once, and a stride is added to the address of "
+        "each; memory takes many times as long"},
 };
 
 // "attentionDeltaKernel", "FillOp" of a frame.
