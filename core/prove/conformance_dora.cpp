@@ -76,40 +76,59 @@ void adapterNorms(CaseRun& run, DType type, const NormShape& s)
     run.expect("factors", args.factors, factors, factorErrors);
 }
 
-enum class Scaling { Plain, Biased, InPlace };
+// A window whose columns have others beside them, which an op must leave alone.
+ColumnWindow windowOf(const TensorView& matrix, const RowShape& s, const Beside& beside)
+{
+    return {matrix, beside.before, s.cols};
+}
+
+Input inWindow(CaseRun& run, DType type, const RowShape& s, const Beside& beside)
+{
+    return run.random(type, {s.rows, beside.before + s.cols + beside.behind});
+}
+
+// Other columns beside a window than those of `beside`, and more of them.
+Beside swapped(const Beside& beside)
+{
+    return {"", beside.behind, 2 * beside.before};
+}
+
+enum class Scaling { Plain, Biased, InPlace, LateFactors };
 
 void scaleColumns(
     CaseRun& run, DType type, const RowShape& s, const Beside& beside, Scaling scaling)
 {
-    const std::int64_t wide = beside.before + s.cols + beside.behind;
-    const Input x = run.random(type, {s.rows, wide});
-    const Input out = run.random(type, {s.rows, wide});
-    const Input factors = run.random(DType::F32, {s.cols});
+    const bool isInPlace = scaling == Scaling::InPlace;
+    const Beside besideOut = isInPlace ? beside : swapped(beside);
+    const std::int64_t late = scaling == Scaling::LateFactors ? 1 : 0; // others start late alone
+    const Input x = inWindow(run, type, s, beside);
+    const Input out = isInPlace ? x : inWindow(run, type, s, besideOut);
+    const Input factors = run.random(DType::F32, {late + s.cols});
     const Input bias = run.random(type, {s.cols}, 2.0);
     const bool hasBias = scaling != Scaling::Plain;
-    const TensorView to = scaling == Scaling::InPlace ? x.view : out.view;
-    const ScaleColumnsArgs args{{x.view, beside.before, s.cols}, factors.view,
-        hasBias ? bias.view : TensorView{}, {to, beside.before, s.cols}};
+    const ScaleColumnsArgs args{windowOf(x.view, s, beside), factors.view.rows(late, s.cols),
+        hasBias ? bias.view : TensorView{}, windowOf(out.view, s, besideOut)};
     run.call(run.ops().scaleColumns(args, run.stream()));
-    Values want = scaling == Scaling::InPlace ? x.values : out.values; // the other columns stay
+    Values want = out.values; // the other columns stay
     for (std::int64_t row = 0; row < s.rows; ++row)
         for (std::int64_t col = 0; col < s.cols; ++col) {
-            const std::size_t place = placeIn(row, wide, beside.before + col);
-            const float value = asFloat(x.values[place]);
+            const float value =
+                asFloat(x.values[placeIn(row, x.view.dims[1], beside.before + col)]);
+            const float factor = asFloat(factors(late + col));
             const float b = asFloat(bias(col));
-            const float scaled = hasBias ? std::fma(asFloat(factors(col)), value - b, b)
-                                         : asFloat(factors(col)) * value;
-            want[place] = static_cast<double>(roundTo(type, scaled));
+            const float scaled = hasBias ? std::fma(factor, value - b, b) : factor * value;
+            want[placeIn(row, out.view.dims[1], besideOut.before + col)] =
+                static_cast<double>(roundTo(type, scaled));
         }
-    run.expectExactly("out", to, want);
+    run.expectExactly("out", out.view, want);
 }
 
 void columnDots(
     CaseRun& run, DType type, DType to, const RowShape& s, const Beside& beside, bool accumulate)
 {
-    const std::int64_t wide = beside.before + s.cols + beside.behind;
-    const Input a = run.random(type, {s.rows, wide});
-    const Input b = run.random(type, {s.rows, s.cols});
+    const Beside besideB = swapped(beside);
+    const Input a = inWindow(run, type, s, beside);
+    const Input b = inWindow(run, type, s, besideB);
     Values divisors = run.random(DType::F32, {s.cols}).values;
     for (double& divisor : divisors)
         divisor = std::abs(divisor) + 0.5;
@@ -117,15 +136,15 @@ void columnDots(
         divisors[2] = 0.0;
     const Input by = run.given(DType::F32, {s.cols}, divisors);
     const Input before = run.random(to, {s.cols});
-    const ColumnDotsArgs args{
-        {a.view, beside.before, s.cols}, allColumns(b.view), by.view, before.view, accumulate};
+    const ColumnDotsArgs args{windowOf(a.view, s, beside), windowOf(b.view, s, besideB), by.view,
+        before.view, accumulate};
     run.call(run.ops().columnDots(args, run.stream()));
     Values want, tolerance;
     for (std::int64_t col = 0; col < s.cols; ++col) {
         Dot dot;
         for (std::int64_t row = 0; row < s.rows; ++row)
-            dot.add(a.values[placeIn(row, wide, beside.before + col)] *
-                    b.values[placeIn(row, s.cols, col)]);
+            dot.add(a.values[placeIn(row, a.view.dims[1], beside.before + col)] *
+                    b.values[placeIn(row, b.view.dims[1], besideB.before + col)]);
         const double divisor = by(col);
         const double share = divisor > 0.0 ? 1.0 / divisor : 0.0;
         Dot whole{dot.sum * share, dot.magnitude * share};
@@ -156,6 +175,7 @@ void addWindowedCases(Table& table, DType type, const RowShape& s, const Beside&
     scale("", Scaling::Plain);
     scale(" bias", Scaling::Biased);
     scale(" bias, in place", Scaling::InPlace);
+    scale(" bias, factors late", Scaling::LateFactors);
     if (s.rows == 0)
         return;
     const auto dots = [&](const char* how, DType to, bool accumulate) {

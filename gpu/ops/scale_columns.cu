@@ -46,12 +46,16 @@ __global__ void __launch_bounds__(kRowBlockThreads) scaleColumnsKernel(ScaledCol
         const std::int64_t c = itemOfThread(kScaledPacks, u) * kPack;
         if (c >= in.cols)
             continue;
+        const auto factors = loadPack<kPack>(in.factors + c);
         float scaled[kPack];
-        for (int i = 0; i < kPack; ++i) {
-            const float factor = in.factors[c + i];
-            const float value = toFloat(x[u].at[i]);
-            const float bias = in.bias ? toFloat(in.bias[c + i]) : 0.0F;
-            scaled[i] = in.bias ? __fmaf_rn(factor, value - bias, bias) : factor * value;
+        if (in.bias) {
+            const auto bias = loadPack<kPack>(in.bias + c);
+            for (int i = 0; i < kPack; ++i)
+                scaled[i] = __fmaf_rn(
+                    factors.at[i], toFloat(x[u].at[i]) - toFloat(bias.at[i]), toFloat(bias.at[i]));
+        } else {
+            for (int i = 0; i < kPack; ++i)
+                scaled[i] = factors.at[i] * toFloat(x[u].at[i]);
         }
         storePack(in.out + row * in.outRow + c, roundPack<T>(scaled));
     }
@@ -76,8 +80,9 @@ Status launch(const ScaleColumnsArgs& args, cudaStream_t stream)
         return window.first % kPack == 0 && window.count % kPack == 0 &&
                window.matrix.dims[1] % kPack == 0 && fitsPacks(kPack, window.matrix);
     };
-    return isWhole(args.x) && isWhole(args.out) ? launch<T, kPack>(columns, stream)
-                                                : launch<T, 1>(columns, stream);
+    const bool packed =
+        isWhole(args.x) && isWhole(args.out) && fitsPacks(kPack, args.factors, args.bias);
+    return packed ? launch<T, kPack>(columns, stream) : launch<T, 1>(columns, stream);
 }
 
 } // namespace
