@@ -116,6 +116,7 @@ void TestFrozenPolicies::everyPolicyGivesTheBitsOfResident_data()
                     continue;
                 row(" with dropout", 0.3, false);
                 row(" with DoRA", 0.0, true);
+                row(" with DoRA and dropout", 0.3, true);
             }
 }
 
