@@ -297,15 +297,19 @@ def start_adapter(base, name, lora, deviation, dtype, folder):
 
 
 def load_adapter(base, folder, trainable, nf4=False):
+    return put_adapter(load_base(base, nf4), folder, trainable)
+
+
+def put_adapter(base, folder, trainable):
     """Strictly: every tensor of the file is in the model, and no other."""
-    model = PeftModel.from_pretrained(load_base(base, nf4), folder, is_trainable=trainable)
+    model = PeftModel.from_pretrained(base, folder, is_trainable=trainable)
     in_file = load_file(folder / "adapter_model.safetensors")
     loaded = {n.replace(".default", "").replace("magnitude_vector.weight", "magnitude_vector"): p
               for n, p in model.named_parameters() if ".lora_" in n}
     if loaded.keys() != in_file.keys():
         sys.exit(f"{folder}: {sorted(loaded.keys() ^ in_file.keys())}")
     for name, tensor in in_file.items():
-        if not torch.equal(loaded[name].detach(), tensor.float()):
+        if not torch.equal(loaded[name].detach(), tensor.to(loaded[name].dtype)):
             sys.exit(f"{folder}: {name} is not what the file holds")
     return model
 
