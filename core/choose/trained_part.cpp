@@ -131,12 +131,6 @@ Result<AdapterSettings> adapterSettings(const RunSpec& spec, std::int64_t blocks
     settings.rankStabilised = spec.rankStabilised;
     settings.nf4Base = spec.method == "qlora";
     settings.dora = spec.dora;
-    if (spec.dora && spec.dropout > 0.0)
-        return refuse(
-            fmt::format("dropout is {:g}: DoRA trains without (PEFT's rule for both takes "
-                        "one more product of the model); leave dora out, or give "
-                        "--dropout 0",
-                spec.dropout));
     if (isExpression(spec.targets))
         settings.targetPattern = spec.targets.substr(1, spec.targets.size() - 2);
     else
@@ -253,8 +247,9 @@ Result<ParamTable> trainedTable(const RunSpec& spec, const ModelConfig& config)
 std::string trainedWords(const RunSpec& spec)
 {
     if (isAdapterRun(spec))
-        return fmt::format("{}{} {} {} {}", spec.dora ? "dora " : "", spec.method, spec.rank,
-            spec.targets, spec.trainLayers);
+        return fmt::format("{}{}{} {} {} {}", spec.dora ? "dora " : "",
+            spec.dora && spec.dropout > 0.0 ? "dropout " : "", spec.method, spec.rank, spec.targets,
+            spec.trainLayers);
     return spec.trainLayers.empty() ? std::string() : "layers " + spec.trainLayers;
 }
 

@@ -58,9 +58,8 @@ Status project(const LayerContext& c, const BlockScratch& scratch, ProductAdapte
     if (!c.adapter)
         return {};
     const ProductAdapter& adapter = c.adapter->*of;
-    MR_TRY(addAdapter(c, adapter, scratch.adapter, args.x, args.out));
-    return adapter.hasMagnitudes() ? scaleByMagnitudes(c, adapter, scratch.adapter, args)
-                                   : Status();
+    return adapter.hasMagnitudes() ? addDora(c, adapter, scratch, args)
+                                   : addAdapter(c, adapter, scratch.adapter, args.x, args.out);
 }
 
 // The gradients of project().
@@ -68,14 +67,10 @@ Status projectBack(const LayerContext& c, const BlockScratch& scratch,
     ProductAdapter BlockAdapter::*of, const BlockBackward& backward,
     LinearBackwardWeightArgs weight, LinearBackwardInputArgs input)
 {
-    if (c.adapter && (c.adapter->*of).hasMagnitudes()) {
-        LinearArgs base;
-        base.x = weight.x;
-        base.weight = input.weight;
-        MR_TRY(backwardMagnitudes(c, c.adapter->*of, scratch,
-            {backward.adapter.*of, base, weight.gradOut, weight.accumulate}, input.gradOut));
-        weight.gradOut = input.gradOut;
-    }
+    if (c.adapter && (c.adapter->*of).hasMagnitudes()) // beside a frozen model
+        return backwardDora(c, c.adapter->*of, scratch,
+            {backward.adapter.*of, weight.x, input.weight, weight.gradOut, input.gradX,
+                weight.accumulate});
     MR_TRY(multiplyBack(c, scratch.fp8, weight, input));
     if (!c.adapter)
         return {};

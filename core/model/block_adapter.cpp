@@ -71,18 +71,6 @@ Status makeHidden(const LayerContext& c, const ProductAdapter& adapter, const Te
     return c.ops->windowProduct(args, *c.stream);
 }
 
-// The input that the adapter reads: x, or in scratch x with dropout.
-Status dropInput(const LayerContext& c, const ProductAdapter& adapter,
-    const AdapterScratch& scratch, TensorView& x)
-{
-    if (c.dropout.probability == 0.0)
-        return {};
-    const TensorView dropped = matrixView(scratch.dropped.data, x.dtype, x.dims[0], x.dims[1]);
-    MR_TRY(c.ops->dropout({x, dropped, c.dropout.drawFor(adapter.product)}, *c.stream));
-    x = dropped;
-    return {};
-}
-
 // gradX += Q A. With dropout, x is scratch that nobody reads any more.
 Status addInputGradient(const LayerContext& c, const ProductAdapter& adapter,
     const TensorView& gradHidden, const TensorView& x, const TensorView& gradX)
@@ -128,6 +116,18 @@ BlockAdapter blockAdapter(
             module.firstRow, module.firstRank, module.scale};
     }
     return block;
+}
+
+Status dropInput(const LayerContext& context, const ProductAdapter& adapter,
+    const AdapterScratch& scratch, TensorView& x)
+{
+    if (context.dropout.probability == 0.0)
+        return {};
+    const TensorView dropped = matrixView(scratch.dropped.data, x.dtype, x.dims[0], x.dims[1]);
+    MR_TRY(context.ops->dropout(
+        {x, dropped, context.dropout.drawFor(adapter.product)}, *context.stream));
+    x = dropped;
+    return {};
 }
 
 Status addAdapter(const LayerContext& context, const ProductAdapter& adapter,

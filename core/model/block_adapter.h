@@ -74,6 +74,10 @@ struct BlockAdapter {
 BlockAdapter blockAdapter(
     const ParamTable& trained, GroupId group, std::byte* groupData, DType dtype);
 
+// x becomes the input that the adapter reads: itself, or in scratch itself with dropout.
+Status dropInput(const LayerContext& context, const ProductAdapter& adapter,
+    const AdapterScratch& scratch, TensorView& x);
+
 // y += what the adapter makes of x.
 Status addAdapter(const LayerContext& context, const ProductAdapter& adapter,
     const AdapterScratch& scratch, const TensorView& x, const TensorView& y);

@@ -10,7 +10,16 @@
 // stream: 2 rank multiply-adds an element of W, which are 2 rank / tokens of the product. dm takes
 // the base's product once more, because no pass keeps x V^T.
 //
-// Order    y has been rounded to the compute type, with bias and adapter, before it is scaled.
+// Dropout  The product of the model reads x, the change reads d (block_adapter.h), as in PEFT:
+//
+//     forward    y = x W^T + bias + (k - 1) d W^T + k scale d A^T B^T
+//     backward   dm = column sums of G (d V^T), over n;  A and B: G k in place of G, d in place of
+//     x
+//                dX = G W + mask ((k - 1) G W + Q A) / (1 - p)
+//
+//          That is a product of the model more in each pass.
+// Order    y has been rounded to the compute type, with bias and adapter, before it is scaled. With
+//          dropout each of its three parts is rounded before it is added.
 // Threads  Engine thread (it enqueues).
 // Errors   Those of the ops, unchanged.
 
@@ -20,20 +29,22 @@
 
 namespace mr {
 
-// base.out = what magnitudes make of it: base's product with what the adapter adds.
-Status scaleByMagnitudes(const LayerContext& context, const ProductAdapter& adapter,
-    const AdapterScratch& scratch, const LinearArgs& base);
+// base.out = the product of base.x as the adapter changes it; it holds that of the model alone.
+// Precondition: the adapter has magnitudes.
+Status addDora(const LayerContext& context, const ProductAdapter& adapter,
+    const BlockScratch& scratch, const LinearArgs& base);
 
-struct MagnitudeBackward {
+struct DoraBackward {
     const ProductAdapter& gradients;
-    LinearArgs base;    // x and weight
+    TensorView x;       // (T, in)
+    TensorView weight;  // (out, in), of the model
     TensorView gradOut; // (T, out): G
+    TensorView gradX;   // (T, in): overwritten
     bool accumulate = false;
 };
 
-// The gradients of magnitudes. `scaled` = G k, in scratch that addAdapter() and backwardAdapter()
-// leave alone.
-Status backwardMagnitudes(const LayerContext& context, const ProductAdapter& adapter,
-    const BlockScratch& scratch, const MagnitudeBackward& backward, TensorView& scaled);
+// The gradients of the product and of its adapter.
+Status backwardDora(const LayerContext& context, const ProductAdapter& adapter,
+    const BlockScratch& scratch, const DoraBackward& backward);
 
 } // namespace mr

@@ -179,6 +179,13 @@ def classes(family):
             getattr(transformers, family + "ForCausalLM"))
 
 
+def logits_and_loss(model, ids, trained):
+    logits = model(input_ids=ids[:, :-1]).logits
+    targets = ids[:, 1:].masked_fill(trained[:, 1:] == 0, -100)
+    loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum")
+    return logits, loss / (targets != -100).sum()
+
+
 def run(config, family, weights, ids, trained, dtype):
     """-> logits, loss, gradients by name."""
     model = classes(family)[1](config).to(dtype)
@@ -189,11 +196,8 @@ def run(config, family, weights, ids, trained, dtype):
             for name, child in module.named_children():
                 if type(child).__name__ == family + "RMSNorm":
                     setattr(module, name, Float64RMSNorm(child))
-    logits = model(input_ids=ids[:, :-1]).logits
+    logits, loss = logits_and_loss(model, ids, trained)
     assert logits.dtype == dtype
-    targets = ids[:, 1:].masked_fill(trained[:, 1:] == 0, -100)
-    loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum")
-    loss = loss / (targets != -100).sum()
     loss.backward()
     return logits.detach(), loss.item(), {n: p.grad for n, p in model.named_parameters()}
 

@@ -32,6 +32,7 @@ import pathlib
 import subprocess
 import sys
 
+import numpy as np
 import sentencepiece
 import torch
 import torch.nn.functional as F
@@ -66,6 +67,11 @@ RUNS = {
     "dora": (STORIES, {"r": 8, "lora_alpha": 16, "target_modules": LINEARS, "use_dora": True}, 0.02,
              {"seq_len": 96, "learning_rate": 3e-3, "schedule": "cosine", "warmup_steps": 3,
               "weight_decay": 0.0, "clip_norm": 1.0}),
+    # Masks are Millrace's (MaskedDropout); the product of q, k and v has rows without a module.
+    "dora_dropout": (STORIES, {"r": 8, "lora_alpha": 16, "use_dora": True, "lora_dropout": 0.2,
+                               "target_modules": ["q_proj", "v_proj", "up_proj", "down_proj"]}, 0.02,
+                     {"seq_len": 96, "learning_rate": 3e-3, "schedule": "constant", "warmup_steps": 0,
+                      "weight_decay": 0.0, "clip_norm": 1.0}),
     "patterns": (STORIES, {"r": 8, "lora_alpha": 16,
                            "target_modules": ["q_proj", "v_proj", "down_proj"],
                            "rank_pattern": {"layers.1.self_attn.q_proj": 4, "down_proj": 3},
@@ -81,8 +87,8 @@ RUNS = {
 
 # --- batches -------------------------------------------------------------------------------------
 
-def philox(key, low, high):
-    """The first two words of a block of Philox 4x32-10 as one number, as core/base/philox.h."""
+def philox_words(key, low, high):
+    """The four words of a block of Philox 4x32-10, as core/base/philox.h; `low` may be an array."""
     mask = 0xFFFFFFFF
     c = [low & mask, low >> 32, high & mask, high >> 32]
     k0, k1 = key & mask, key >> 32
@@ -90,7 +96,13 @@ def philox(key, low, high):
         p0, p1 = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
         c = [p1 >> 32 ^ c[1] ^ k0, p1 & mask, p0 >> 32 ^ c[3] ^ k1, p0 & mask]
         k0, k1 = (k0 + 0x9E3779B9) & mask, (k1 + 0xBB67AE85) & mask
-    return c[0] << 32 | c[1]
+    return c
+
+
+def philox(key, low, high):
+    """The first two words of a block as one number."""
+    words = philox_words(key, low, high)
+    return words[0] << 32 | words[1]
 
 
 def permutation(seed, epoch, count):
@@ -149,6 +161,44 @@ def loss_sum(model, inputs, targets):
 
 # --- training ------------------------------------------------------------------------------------
 
+class MaskedDropout(torch.nn.Module):
+    """The dropout of an adapter's input with the masks of core/model/block_adapter.h: one for each seed,
+    block, product, step and micro-batch, so q, k and v share one, and gate and up."""
+
+    step = micro = 0  # of the pass
+    PRODUCTS = ["qkv", "o", "gate up", "down"]
+
+    def __init__(self, name, options, probability):
+        super().__init__()
+        parts = name.split(".")
+        block = int(parts[parts.index("layers") + 1])
+        module = parts[-1].removesuffix("_proj")
+        product = next(i for i, p in enumerate(self.PRODUCTS) if module in (p if i == 0 else p.split()))
+        low, high = philox_words(options["seed"], block + 1, product)[:2]
+        self.key = high << 32 | low
+        self.seq_len = options["seq_len"]
+        self.probability = probability
+
+    def forward(self, x):
+        if not self.training:
+            return x
+        rows, length, columns = x.shape
+        count = rows * self.seq_len * columns
+        blocks = np.arange((count + 3) // 4, dtype=np.uint64)
+        words = philox_words(self.key, blocks, self.step << 32 | self.micro)
+        words = np.stack([np.broadcast_to(w, blocks.shape) for w in words], 1).flatten()[:count]
+        kept = torch.from_numpy(words >= int(self.probability * 2 ** 32))
+        kept = kept.reshape(rows, self.seq_len, columns)[:, :length]
+        return x * kept * np.float32(1.0 / (1.0 - self.probability))
+
+
+def use_our_masks(model, options):
+    for name, module in model.named_modules():
+        dropout = getattr(module, "lora_dropout", None)
+        if dropout is not None and isinstance(dropout["default"], torch.nn.Dropout):
+            dropout["default"] = MaskedDropout(name, options, dropout["default"].p)
+
+
 def rate(options, step):
     peak, warmup = options["learning_rate"], options["warmup_steps"]
     if step < warmup:
@@ -172,7 +222,8 @@ def train(model, sequences, options):
                   for _ in range(options["accumulate"])]
         count = sum((targets != -100).sum().item() for _, targets in micros)
         total = 0.0
-        for inputs, targets in micros:
+        MaskedDropout.step = step + 1
+        for MaskedDropout.micro, (inputs, targets) in enumerate(micros):
             loss = loss_sum(model, inputs, targets) / count
             loss.backward()
             total += loss.item()
@@ -246,15 +297,19 @@ def start_adapter(base, name, lora, deviation, dtype, folder):
 
 
 def load_adapter(base, folder, trainable, nf4=False):
+    return put_adapter(load_base(base, nf4), folder, trainable)
+
+
+def put_adapter(base, folder, trainable):
     """Strictly: every tensor of the file is in the model, and no other."""
-    model = PeftModel.from_pretrained(load_base(base, nf4), folder, is_trainable=trainable)
+    model = PeftModel.from_pretrained(base, folder, is_trainable=trainable)
     in_file = load_file(folder / "adapter_model.safetensors")
     loaded = {n.replace(".default", "").replace("magnitude_vector.weight", "magnitude_vector"): p
               for n, p in model.named_parameters() if ".lora_" in n}
     if loaded.keys() != in_file.keys():
         sys.exit(f"{folder}: {sorted(loaded.keys() ^ in_file.keys())}")
     for name, tensor in in_file.items():
-        if not torch.equal(loaded[name].detach(), tensor.float()):
+        if not torch.equal(loaded[name].detach(), tensor.to(loaded[name].dtype)):
             sys.exit(f"{folder}: {name} is not what the file holds")
     return model
 
@@ -273,6 +328,7 @@ def make_golden(data, name):
     text = (root / file).read_bytes()
     parts = [text[:end].decode(), text[end:eval_end].decode()]
     sequences, held_out = (sequences_of(t, file, tokenizer, options["seq_len"]) for t in parts)
+    use_our_masks(model, options)
     losses, norms = train(model, sequences, options)
     golden = {"place": place, "model": model_name, "file": file, "data": [0, end],
               "eval_data": [end, eval_end],

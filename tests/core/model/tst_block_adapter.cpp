@@ -292,17 +292,19 @@ void TestBlockAdapter::aLinearLayerIsThatOfPeft()
     const ProductAdapter& adapter = layer.adapter;
 
     run.call(run.ops().linear(layer.base, run.stream()));
-    run.call(addAdapter(context, adapter, layer.scratch.adapter, layer.base.x, layer.base.out));
-    if (adapter.hasMagnitudes())
-        run.call(scaleByMagnitudes(context, adapter, layer.scratch.adapter, layer.base));
-    TensorView grad = layer.gradOut;
-    if (adapter.hasMagnitudes())
-        run.call(backwardMagnitudes(context, adapter, layer.scratch,
-            {layer.gradients, layer.base, layer.gradOut, false}, grad));
+    const TensorView& x = layer.base.x;
+    const TensorView& weight = layer.base.weight;
     const TensorView gradX = run.blank(DType::F32, {5, 8});
-    run.call(run.ops().linearBackwardInput({grad, layer.base.weight, gradX}, run.stream()));
-    run.call(backwardAdapter(context, adapter, layer.scratch.adapter,
-        {layer.gradients, grad, layer.base.x, gradX, false}));
+    if (adapter.hasMagnitudes()) {
+        run.call(addDora(context, adapter, layer.scratch, layer.base));
+        run.call(backwardDora(context, adapter, layer.scratch,
+            {layer.gradients, x, weight, layer.gradOut, gradX, false}));
+    } else {
+        run.call(addAdapter(context, adapter, layer.scratch.adapter, x, layer.base.out));
+        run.call(run.ops().linearBackwardInput({layer.gradOut, weight, gradX}, run.stream()));
+        run.call(backwardAdapter(context, adapter, layer.scratch.adapter,
+            {layer.gradients, layer.gradOut, x, gradX, false}));
+    }
 
     layer.expect("y", layer.base.out);
     layer.expect("dX", gradX);

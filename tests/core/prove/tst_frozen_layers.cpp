@@ -270,6 +270,8 @@ void TestFrozenLayers::bitsDependOnNeitherMicroBatchesNorThreadsNorRecomputation
                     << bf16 << adapter << clip << 0.4 << false;
                 QTest::addRow("%s, DoRA, clip %g", bf16 ? "bf16" : "fp32", clip)
                     << bf16 << adapter << clip << 0.0 << true;
+                QTest::addRow("%s, DoRA, dropout, clip %g", bf16 ? "bf16" : "fp32", clip)
+                    << bf16 << adapter << clip << 0.4 << true;
             }
 }
 

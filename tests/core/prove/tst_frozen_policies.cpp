@@ -54,8 +54,8 @@ void setPolicy(const QString& words, TinyRun& run)
             option.section(QLatin1Char('='), 1).toStdString();
 }
 
-#ifdef __SANITIZE_THREAD__
-constexpr std::array kTypes{true}; // the threads are the same in fp32
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr std::array kTypes{true}; // threads and memory are used as in fp32
 #else
 constexpr std::array kTypes{true, false};
 #endif
@@ -116,6 +116,7 @@ void TestFrozenPolicies::everyPolicyGivesTheBitsOfResident_data()
                     continue;
                 row(" with dropout", 0.3, false);
                 row(" with DoRA", 0.0, true);
+                row(" with DoRA and dropout", 0.3, true);
             }
 }
 

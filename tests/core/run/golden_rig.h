@@ -1,9 +1,9 @@
-// Rig of the tests against goldens of PyTorch: a folder of them, a model with its memory and
-// executor as a run puts them together, and the comparison of every gradient.
+// Rig of the tests against goldens of PyTorch: a folder of them, a model or an adapter beside it
+// with memory and executor as a run puts them together, and the comparison of every gradient.
 //
-// The goldens are made by tests/reference/make_goldens.py and make_packed_goldens.py; each carries
-// the error that PyTorch itself makes in float32, and that is the yardstick: relative L2 per tensor
-// at most max(1e-5, 3 times that error).
+// The goldens are made by tests/reference/make_goldens.py, make_packed_goldens.py and
+// make_adapter_goldens.py; each carries the error that PyTorch itself makes in float32, and that is
+// the yardstick: relative L2 per tensor at most max(1e-5, 3 times that error).
 
 #pragma once
 
@@ -11,6 +11,7 @@
 #include "core/choose/run_setup.h"
 #include "core/device/adamw.h"
 #include "core/device/cpu/cpu_device.h"
+#include "core/model/peft_folder.h"
 #include "core/model/safetensors.h"
 #include "core/model/weights.h"
 #include "core/plan/plan_builder.h"
@@ -108,36 +109,49 @@ struct Golden {
     std::int64_t seqLen = 0;
 };
 
-// A model with its memory and executor, as a run puts them together.
+// One step of a model in fp32.
+inline RunSpec goldenSpec(const std::filesystem::path& model, const BatchShape& shape,
+    RecomputeChoice recompute = RecomputeChoice::None)
+{
+    RunSpec spec;
+    spec.modelDir = model.string();
+    spec.seqLen = shape.seqLen;
+    spec.microBatch = shape.microBatch;
+    spec.accumulate = shape.accumulate;
+    spec.precision = PrecisionChoice::F32;
+    spec.recompute = recompute;
+    spec.policy = "resident";
+    spec.steps = 1;
+    return spec;
+}
+
+// All sequences of a golden, in that many micro-batches.
+inline BatchShape batchOf(const Golden& golden, std::int64_t microBatches)
+{
+    return {golden.seqLen, golden.sequences / microBatches, microBatches};
+}
+
+// A model, or an adapter beside it, with memory and executor as a run puts them together.
 struct GoldenRig {
-    GoldenRig(const Golden& golden, std::int64_t accumulate, RecomputeChoice recompute,
-        std::map<std::string, std::string> options = {})
-        : GoldenRig(golden.folder, {golden.seqLen, golden.sequences / accumulate, accumulate},
-              recompute, std::move(options))
+    GoldenRig(const Golden& golden, std::int64_t accumulate, RecomputeChoice recompute)
+        : GoldenRig(goldenSpec(golden.folder, batchOf(golden, accumulate), recompute))
     {
     }
 
-    GoldenRig(const std::filesystem::path& model, const BatchShape& batch,
-        RecomputeChoice recompute = RecomputeChoice::None,
-        std::map<std::string, std::string> options = {})
-        : shape(batch)
+    GoldenRig(const std::filesystem::path& model, const BatchShape& batch)
+        : GoldenRig(goldenSpec(model, batch))
     {
-        RunSpec spec;
-        spec.modelDir = model.string();
-        spec.seqLen = shape.seqLen;
-        spec.microBatch = shape.microBatch;
-        spec.accumulate = shape.accumulate;
-        spec.precision = PrecisionChoice::F32;
-        spec.recompute = recompute;
-        spec.policy = "resident";
-        spec.policyOptions = std::move(options);
-        spec.steps = 1;
+    }
+
+    explicit GoldenRig(const RunSpec& spec)
+        : shape{spec.seqLen, spec.microBatch, spec.accumulate}
+    {
         setup = valueOf(setUpRun(spec, 1));
         const int layers = setup.shape.layers();
         const int micros = setup.step.microBatches;
         allocate(setup.memory, microBatchesInFlight(*setup.policy.traversal, layers, micros),
             batchBuffers(setup.policy, layers, micros), setup.step.recompute);
-        load(model);
+        load(spec.modelDir);
     }
 
     // For generation: weights and a cache.
@@ -171,8 +185,12 @@ struct GoldenRig {
 
     void load(const std::filesystem::path& model)
     {
-        const auto weights = valueOf(openWeights(model, setup.config, setup.table));
-        require(installMaster(*executor, *memory, *weights));
+        const ParamTable& table = setup.table;
+        const auto weights = valueOf(openWeights(model, setup.config, wholeModel(table)));
+        const auto adapter =
+            isAdapter(table) ? valueOf(openPeftWeights(setup.spec.adapterDir, table)) : nullptr;
+        require(installMaster(*executor, *memory, adapter ? *adapter : *weights));
+        require(installFrozen(*executor, table, *weights).status()); // nothing without an adapter
     }
 
     // One training step at learning rate 0, a row for each sequence. Returns the loss; the
@@ -255,6 +273,15 @@ inline QString complaint(const std::string& name, std::span<const float> ours,
         .arg(QString::fromStdString(name))
         .arg(error / size)
         .arg(most / size);
+}
+
+// Empty, or the error.
+inline QString compareLoss(const Golden& golden, double loss)
+{
+    const double expected = golden.report["loss"].toDouble();
+    if (std::abs(loss - expected) <= kLeastTolerance * expected)
+        return {};
+    return QStringLiteral("loss %1, expected %2").arg(loss, 0, 'g', 9).arg(expected, 0, 'g', 9);
 }
 
 inline double globalNorm(const Golden& golden)

@@ -110,6 +110,7 @@ void TestPeftRuns::lossesAndGradientsAreThoseOfPeft_data()
     QTest::newRow("LoRA on all linear modules, clipped") << QStringLiteral("all_linears");
     QTest::newRow("rsLoRA") << QStringLiteral("rslora");
     QTest::newRow("DoRA on all linear modules, clipped") << QStringLiteral("dora");
+    QTest::newRow("DoRA with dropout on four modules") << QStringLiteral("dora_dropout");
     QTest::newRow("LoRA on two modules, B zero, clipped") << QStringLiteral("query_value");
     QTest::newRow("patterns of rank and alpha, decay") << QStringLiteral("patterns");
     QTest::newRow("QLoRA, NF4 of bitsandbytes") << QStringLiteral("qlora");

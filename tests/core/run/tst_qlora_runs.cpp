@@ -73,7 +73,7 @@ private Q_SLOTS:
         spec.precision = bf16 ? PrecisionChoice::BF16 : PrecisionChoice::F32;
         spec.evalData = spec.data;
         spec.dora = dora;
-        spec.dropout = dora ? 0.0 : 0.2;
+        spec.dropout = 0.2;
         RunSpec plain = spec;
         plain.method = "lora";
         plain.modelDir = m_held.path();

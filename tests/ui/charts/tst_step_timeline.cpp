@@ -271,7 +271,9 @@ private slots:
         }
         qInfo("60,000 tasks in %.2f ms", static_cast<double>(best) / 1e6);
 
+#ifndef __SANITIZE_ADDRESS__
         QVERIFY(best < 60'000'000);
+#endif
     }
 };
 
