@@ -58,8 +58,11 @@ Status project(const LayerContext& c, const BlockScratch& scratch, ProductAdapte
     if (!c.adapter)
         return {};
     const ProductAdapter& adapter = c.adapter->*of;
-    return adapter.hasMagnitudes() ? addDora(c, adapter, scratch, args)
-                                   : addAdapter(c, adapter, scratch.adapter, args.x, args.out);
+    if (adapter.hasMagnitudes())
+        return addDora(c, adapter, scratch, args);
+    TensorView input = args.x;
+    MR_TRY(dropInput(c, adapter, scratch.adapter, input));
+    return addAdapter(c, adapter, scratch.adapter, input, args.out);
 }
 
 // The gradients of project().
@@ -74,6 +77,7 @@ Status projectBack(const LayerContext& c, const BlockScratch& scratch,
     MR_TRY(multiplyBack(c, scratch.fp8, weight, input));
     if (!c.adapter)
         return {};
+    MR_TRY(dropInput(c, c.adapter->*of, scratch.adapter, weight.x));
     return backwardAdapter(c, c.adapter->*of, scratch.adapter,
         {backward.adapter.*of, weight.gradOut, weight.x, input.gradX, weight.accumulate});
 }

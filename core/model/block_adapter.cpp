@@ -121,7 +121,7 @@ BlockAdapter blockAdapter(
 Status dropInput(const LayerContext& context, const ProductAdapter& adapter,
     const AdapterScratch& scratch, TensorView& x)
 {
-    if (context.dropout.probability == 0.0)
+    if (context.dropout.probability == 0.0 || adapter.count == 0)
         return {};
     const TensorView dropped = matrixView(scratch.dropped.data, x.dtype, x.dims[0], x.dims[1]);
     MR_TRY(context.ops->dropout(
@@ -131,13 +131,11 @@ Status dropInput(const LayerContext& context, const ProductAdapter& adapter,
 }
 
 Status addAdapter(const LayerContext& context, const ProductAdapter& adapter,
-    const AdapterScratch& scratch, const TensorView& x, const TensorView& y)
+    const AdapterScratch& scratch, const TensorView& input, const TensorView& y)
 {
     if (adapter.count == 0)
         return {};
-    const TensorView hidden = ranksOf(scratch.hidden, adapter, x.dims[0]);
-    TensorView input = x;
-    MR_TRY(dropInput(context, adapter, scratch, input));
+    const TensorView hidden = ranksOf(scratch.hidden, adapter, input.dims[0]);
     MR_TRY(makeHidden(context, adapter, input, hidden));
     for (const ModuleAdapter& module : adapter.used()) {
         WindowProductArgs args{ranksOf(hidden, module), allColumns(module.b), rowsOf(y, module)};
@@ -156,10 +154,9 @@ Status backwardAdapter(const LayerContext& context, const ProductAdapter& adapte
         return {};
     Ops& ops = *context.ops;
     Stream& stream = *context.stream;
-    TensorView x = backward.x;
+    const TensorView& x = backward.input;
     const TensorView hidden = ranksOf(scratch.hidden, adapter, x.dims[0]);
     const TensorView gradHidden = ranksOf(scratch.gradHidden, adapter, x.dims[0]);
-    MR_TRY(dropInput(context, adapter, scratch, x));
     MR_TRY(makeHidden(context, adapter, x, hidden));
     for (std::size_t i = 0; i < adapter.count; ++i) {
         const ModuleAdapter& module = adapter.modules[i];

@@ -74,18 +74,19 @@ struct BlockAdapter {
 BlockAdapter blockAdapter(
     const ParamTable& trained, GroupId group, std::byte* groupData, DType dtype);
 
-// x becomes the input that the adapter reads: itself, or in scratch itself with dropout.
+// x becomes the input that the adapter reads: itself, or in scratch itself with dropout. Once in a
+// pass; addAdapter() and backwardAdapter() take it.
 Status dropInput(const LayerContext& context, const ProductAdapter& adapter,
     const AdapterScratch& scratch, TensorView& x);
 
-// y += what the adapter makes of x.
+// y += what the adapter makes of its input.
 Status addAdapter(const LayerContext& context, const ProductAdapter& adapter,
-    const AdapterScratch& scratch, const TensorView& x, const TensorView& y);
+    const AdapterScratch& scratch, const TensorView& input, const TensorView& y);
 
 struct AdapterBackward {
     const ProductAdapter& gradients;
     TensorView gradOut; // (T, out)
-    TensorView x;       // (T, in)
+    TensorView input;   // (T, in); in scratch, nobody reads it afterwards
     TensorView gradX;   // (T, in): added to
     bool accumulate = false;
 };

@@ -17,6 +17,12 @@ ColumnWindow columnsOf(const TensorView& matrix, const ModuleAdapter& module)
     return {matrix, module.firstRow, module.b.dims[0]};
 }
 
+// The scratch of a product, in the shape of `like`.
+TensorView productOf(const AdapterScratch& scratch, const TensorView& like)
+{
+    return matrixView(scratch.product.data, like.dtype, like.dims[0], like.dims[1]);
+}
+
 Status makeNorms(const LayerContext& c, const ProductAdapter& adapter,
     const AdapterScratch& scratch, const TensorView& weight)
 {
@@ -57,7 +63,7 @@ Status scaleByMagnitudes(const LayerContext& c, const ProductAdapter& adapter,
     return {};
 }
 
-// out += (k - 1) d W^T, then k scale d A^T B^T, each by way of scratch.
+// out += k scale d A^T B^T, then (k - 1) d W^T, each by way of scratch.
 Status addBesideDropout(const LayerContext& c, const ProductAdapter& adapter,
     const BlockScratch& scratch, const LinearArgs& base)
 {
@@ -65,34 +71,33 @@ Status addBesideDropout(const LayerContext& c, const ProductAdapter& adapter,
     const TensorView& out = base.out;
     LinearArgs part = base;
     part.bias = {};
-    part.out = matrixView(own.product.data, out.dtype, out.dims[0], out.dims[1]);
+    part.out = productOf(own, out);
     MR_TRY(dropInput(c, adapter, own, part.x));
-    MR_TRY(multiply(c, scratch.fp8, part));
+    MR_TRY(c.ops->fill({part.out, 0.0F}, *c.stream));
+    MR_TRY(addAdapter(c, adapter, own, part.x, part.out));
     MR_TRY(fillFactors(c, own, out.dims[1]));
-    MR_TRY(makeNorms(c, adapter, own, base.weight));
+    MR_TRY(scaleByMagnitudes(c, adapter, own, part));
+    MR_TRY(c.ops->add({out, part.out, out}, *c.stream));
+    MR_TRY(multiply(c, scratch.fp8, part));
     MR_TRY(subtractOne(c, own, out.dims[1]));
     const ColumnWindow all = allColumns(part.out);
     MR_TRY(c.ops->scaleColumns({all, own.factors.rows(0, out.dims[1]), {}, all}, *c.stream));
-    MR_TRY(c.ops->add({out, part.out, out}, *c.stream));
-    MR_TRY(c.ops->fill({part.out, 0.0F}, *c.stream));
-    MR_TRY(addAdapter(c, adapter, own, base.x, part.out));
-    MR_TRY(scaleByMagnitudes(c, adapter, own, part));
     return c.ops->add({out, part.out, out}, *c.stream);
 }
 
-// The gradients of magnitudes. Leaves G k in scratch.product, k in scratch.factors.
+// The gradients of magnitudes, of what the adapter reads. Leaves G k in scratch.product, k in
+// scratch.factors.
 Status backwardMagnitudes(const LayerContext& c, const ProductAdapter& adapter,
-    const BlockScratch& scratch, const DoraBackward& backward)
+    const BlockScratch& scratch, const DoraBackward& backward, const TensorView& input)
 {
     const TensorView& gradOut = backward.gradOut;
     const AdapterScratch& own = scratch.adapter;
     LinearArgs base;
-    base.x = backward.x;
+    base.x = input;
     base.weight = backward.weight;
-    base.out = matrixView(own.product.data, gradOut.dtype, gradOut.dims[0], gradOut.dims[1]);
-    MR_TRY(dropInput(c, adapter, own, base.x));
+    base.out = productOf(own, gradOut);
     MR_TRY(multiply(c, scratch.fp8, base));
-    MR_TRY(addAdapter(c, adapter, own, backward.x, base.out));
+    MR_TRY(addAdapter(c, adapter, own, input, base.out));
     MR_TRY(fillFactors(c, own, gradOut.dims[1]));
     MR_TRY(makeNorms(c, adapter, own, base.weight));
     for (std::size_t i = 0; i < adapter.count; ++i) {
@@ -125,7 +130,7 @@ Status addDroppedGradient(const LayerContext& c, const ProductAdapter& adapter,
     const TensorView& gradOut = backward.gradOut;
     const TensorView& gradX = backward.gradX;
     const std::int64_t rows = gradOut.dims[1];
-    const TensorView scaled = matrixView(own.product.data, gradOut.dtype, gradOut.dims[0], rows);
+    const TensorView scaled = productOf(own, gradOut);
     const TensorView dropped =
         matrixView(own.dropped.data, gradX.dtype, gradX.dims[0], gradX.dims[1]);
     MR_TRY(subtractOne(c, own, rows));
@@ -151,12 +156,13 @@ Status backwardDora(const LayerContext& context, const ProductAdapter& adapter,
 {
     const TensorView& gradOut = backward.gradOut;
     const bool drops = context.dropout.probability > 0.0;
-    MR_TRY(backwardMagnitudes(context, adapter, scratch, backward));
-    const TensorView scaled =
-        matrixView(scratch.adapter.product.data, gradOut.dtype, gradOut.dims[0], gradOut.dims[1]);
+    TensorView input = backward.x;
+    MR_TRY(dropInput(context, adapter, scratch.adapter, input));
+    MR_TRY(backwardMagnitudes(context, adapter, scratch, backward, input));
+    const TensorView scaled = productOf(scratch.adapter, gradOut);
     MR_TRY(inputGradient(context, scratch, backward, drops ? gradOut : scaled, backward.gradX));
     MR_TRY(backwardAdapter(context, adapter, scratch.adapter,
-        {backward.gradients, scaled, backward.x, backward.gradX, backward.accumulate}));
+        {backward.gradients, scaled, input, backward.gradX, backward.accumulate}));
     return drops ? addDroppedGradient(context, adapter, scratch, backward) : Status();
 }
 

@@ -13,9 +13,9 @@
 // Dropout  The product of the model reads x, the change reads d (block_adapter.h), as in PEFT:
 //
 //     forward    y = x W^T + bias + (k - 1) d W^T + k scale d A^T B^T
-//     backward   dm = column sums of G (d V^T), over n;  A and B: G k in place of G, d in place of
-//     x
+//     backward   dm = column sums of G (d V^T), over n
 //                dX = G W + mask ((k - 1) G W + Q A) / (1 - p)
+//                A and B as without dropout, with d in place of x
 //
 //          That is a product of the model more in each pass.
 // Order    y has been rounded to the compute type, with bias and adapter, before it is scaled. With

@@ -29,8 +29,8 @@ struct MergeReport {
 
 struct MergeOptions {
     std::optional<ExportType> type; // none: F32 where the model is in F32, else BF16
-    bool original =
-        false; // the weights before they were quantised; InvalidArgument: none are there
+    // The weights before they were quantised. InvalidArgument: none are there.
+    bool original = false;
 };
 
 // Every tensor is read back and compared.

@@ -27,7 +27,7 @@ from safetensors.torch import load_file, save_file
 import make_goldens
 from make_goldens import logits_and_loss, relative
 from make_packed_goldens import load
-from peft_runs import put_adapter, save_adapter
+from peft_runs import name_in_file, put_adapter, save_adapter
 
 RANK, ALPHA = 3, 6
 NAMES = ["biases", "mistral_window", "qwen2", "qwen3", "phi3_partial", "gemma", "gemma2", "gemma3"]
@@ -51,11 +51,6 @@ def draw(base, name, method, folder):
             elif ".lora_magnitude_vector." in parameter_name:
                 p.mul_(1.0 + 0.2 * noise)
     save_adapter(model, folder, torch.bfloat16)
-
-
-def name_in_file(parameter_name):
-    return parameter_name.replace(".default", "").replace("magnitude_vector.weight",
-                                                          "magnitude_vector")
 
 
 def run(base, folder, ids, trained):

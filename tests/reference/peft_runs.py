@@ -166,15 +166,14 @@ class MaskedDropout(torch.nn.Module):
     block, product, step and micro-batch, so q, k and v share one, and gate and up."""
 
     step = micro = 0  # of the pass
-    PRODUCTS = ["qkv", "o", "gate up", "down"]
+    PRODUCTS = {"q_proj": 0, "k_proj": 0, "v_proj": 0, "o_proj": 1, "gate_proj": 2, "up_proj": 2,
+                "down_proj": 3}
 
     def __init__(self, name, options, probability):
         super().__init__()
         parts = name.split(".")
         block = int(parts[parts.index("layers") + 1])
-        module = parts[-1].removesuffix("_proj")
-        product = next(i for i, p in enumerate(self.PRODUCTS) if module in (p if i == 0 else p.split()))
-        low, high = philox_words(options["seed"], block + 1, product)[:2]
+        low, high = philox_words(options["seed"], block + 1, self.PRODUCTS[parts[-1]])[:2]
         self.key = high << 32 | low
         self.seq_len = options["seq_len"]
         self.probability = probability
@@ -300,12 +299,16 @@ def load_adapter(base, folder, trainable, nf4=False):
     return put_adapter(load_base(base, nf4), folder, trainable)
 
 
+def name_in_file(parameter_name):
+    return parameter_name.replace(".default", "").replace("magnitude_vector.weight",
+                                                          "magnitude_vector")
+
+
 def put_adapter(base, folder, trainable):
     """Strictly: every tensor of the file is in the model, and no other."""
     model = PeftModel.from_pretrained(base, folder, is_trainable=trainable)
     in_file = load_file(folder / "adapter_model.safetensors")
-    loaded = {n.replace(".default", "").replace("magnitude_vector.weight", "magnitude_vector"): p
-              for n, p in model.named_parameters() if ".lora_" in n}
+    loaded = {name_in_file(n): p for n, p in model.named_parameters() if ".lora_" in n}
     if loaded.keys() != in_file.keys():
         sys.exit(f"{folder}: {sorted(loaded.keys() ^ in_file.keys())}")
     for name, tensor in in_file.items():
