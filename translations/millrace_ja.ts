@@ -908,8 +908,8 @@
             <translation>モデルとデータセットを開いています…</translation>
         </message>
         <message>
-            <source>Writing the scratch file: %1 of %2</source>
-            <translation>スクラッチファイルを書き込んでいます: %1 / %2</translation>
+            <source>Preparing files on disk: %1 of %2</source>
+            <translation>ディスク上のファイルを準備しています: %1 / %2</translation>
         </message>
         <message>
             <source>Stopping…</source>
@@ -3686,6 +3686,10 @@ Masked: read, not part of the loss</source>
         <message>
             <source>Read weights from disk</source>
             <translation>重みをディスクから読む</translation>
+        </message>
+        <message>
+            <source>Read frozen weights from disk</source>
+            <translation>凍結した重みをディスクから読み込み</translation>
         </message>
         <message>
             <source>Write gradient to disk</source>

@@ -116,7 +116,7 @@ void MainWindow::showFilling(quint64 doneBytes, quint64 allBytes)
 {
     const SessionController::Phase phase = m_controller->phase();
     const bool isDone = doneBytes >= allBytes;
-    const QString text = tr("Writing the scratch file: %1 of %2")
+    const QString text = tr("Preparing files on disk: %1 of %2")
                              .arg(memoryText(static_cast<double>(doneBytes)),
                                  memoryText(static_cast<double>(allBytes)));
     if (phase == SessionController::Phase::Opening)

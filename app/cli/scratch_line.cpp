@@ -58,7 +58,7 @@ void ScratchLine::show(std::int64_t nowNs, std::uint64_t doneBytes, std::uint64_
                     .dump()); // ASCII
         return;
     }
-    m_write(kToLineStart + ("Writing the scratch file: " + formatBytes(doneBytes)) + " of " +
+    m_write(kToLineStart + ("Preparing files on disk: " + formatBytes(doneBytes)) + " of " +
             formatBytes(allBytes) + kClearRest + (m_isFilling ? "" : "\n"));
 }
 

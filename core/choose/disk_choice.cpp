@@ -64,7 +64,9 @@ int smallestShare(const RunSetup& setup, PolicyTrial trial, const Shares& what)
 }
 
 // All that the policy takes and nobody has said is on disk; boundaries are apart from the rest.
-void putAllOnDisk(PolicyTrial& trial)
+// Beside an adapter that is the frozen weights, which are read alone: writing boundaries to keep
+// some of them in memory would wear the drive.
+void putAllOnDisk(PolicyTrial& trial, bool isAdapter)
 {
     const PolicyInfo& policy = policyInfo(trial.policy);
     PolicyNumbers all;
@@ -74,7 +76,7 @@ void putAllOnDisk(PolicyTrial& trial)
     if (policy.doesTake(kAllDisk)) {
         all.weightsOnDisk = all.gradientsOnDisk = most;
         // Where boundaries stay on the device, none pass through the host.
-        if (trial.numbers.boundary != Tier::Device)
+        if (trial.numbers.boundary != Tier::Device && !isAdapter)
             all.boundariesOnDisk = 1.0;
     }
     trial.numbers = filledUp(std::move(trial.numbers), all);
@@ -101,7 +103,7 @@ std::vector<Shares> inOrder(const PolicyNumbers& said, const PolicyNumbers& numb
 PolicyTrial fitted(const RunSetup& setup, PolicyTrial trial)
 {
     const PolicyNumbers said = trial.numbers;
-    putAllOnDisk(trial);
+    putAllOnDisk(trial, isAdapterRun(setup.spec));
     if (!fitsHost(setup, trial))
         return trial;
     for (const Shares& shares : inOrder(said, trial.numbers, followGradients(setup, trial))) {
@@ -111,6 +113,16 @@ PolicyTrial fitted(const RunSetup& setup, PolicyTrial trial)
             break;
     }
     return trial;
+}
+
+std::vector<PolicyNumbers> partsOnDevice()
+{
+    std::vector<PolicyNumbers> parts;
+    for (const double share : {0.75, 0.5, 0.25, 0.0}) {
+        parts.emplace_back().weightsOnDevice = share;
+        parts.back().boundary = Tier::Device;
+    }
+    return parts;
 }
 
 } // namespace
@@ -128,7 +140,8 @@ PolicyTrial fittedToHost(const RunSetup& setup, const PolicyTrial& asked)
 
 std::vector<PolicyTrial> lateTrials(const RunSetup& setup, const PolicyNumbers& said)
 {
-    const bool isOpen = policyInfo(setup.policy.id).usesDisk && !said.late;
+    const bool isOpen =
+        policyInfo(setup.policy.id).usesDisk && !said.late && !isAdapterRun(setup.spec);
     if (!isOpen || !setup.forecast.known)
         return {};
     const bool follow = updatesFollowGradients(setup.policy, setup.step, false);
@@ -158,9 +171,15 @@ std::vector<PolicyTrial> diskTrials(const RunSetup& setup, bool ratesKnown)
     };
     PolicyNumbers streams = shapes[0];
     streams.weightsOnDevice.reset();
+    std::vector<PolicyNumbers> keeping = {shapes[0], streams};
+    if (isAdapterRun(setup.spec)) // no state has to go with the weights
+        keeping = partsOnDevice();
     for (const Recompute how : keepingTrials(setup, ratesKnown))
-        for (const PolicyNumbers& shape : {shapes[0], streams})
+        for (const PolicyNumbers& shape : keeping)
             add(shape, how);
+    if (isAdapterRun(setup.spec) && isAllowed(Recompute::Block, setup.spec.recompute))
+        for (const PolicyNumbers& shape : keeping)
+            add(shape, Recompute::Block);
     if (isAllowed(Recompute::Block, setup.spec.recompute))
         for (const PolicyNumbers& shape : shapes)
             add(shape, Recompute::Block);

@@ -9,6 +9,7 @@
 #include "core/choose/policy_choice.h"
 #include "core/choose/run_setup.h"
 #include "core/choose/trained_part.h"
+#include "core/model/prepared_base.h"
 #include "core/plan/cost_model.h"
 #include "core/plan/traversal.h"
 #include "core/tier/disk_health.h"
@@ -118,10 +119,20 @@ void adviseDisk(const RunSetup& setup, PlanReport& report)
         return;
     RunSetup& disk = changed.value();
     disk.budget.diskBytes = std::size_t{1} << 50;
-    const std::size_t needed = disk.memory.bytes(Tier::Disk);
+    const std::size_t needed = disk.memory.scratchBytes();
     if (disk.memory.bytes(Tier::Device) > disk.budget.deviceBytes ||
         disk.memory.bytes(Tier::PinnedHost) > disk.budget.hostBytes)
         return;
+    if (isAdapterRun(setup.spec)) {
+        report.advice.push_back(
+            "Read the frozen weights from an SSD for every use (policy " + other.policy +
+            "); nothing is written there" +
+            (disk.readsOwnFiles ? "."
+                                : ", but for one file of " +
+                                      formatBytes(preparedBytes(disk.table, disk.micro.compute)) +
+                                      " that later runs share (--disk-path)."));
+        return;
+    }
     report.advice.push_back("Keep the optimizer state on an SSD (policy " + other.policy +
                             "): name a scratch folder there (--disk-path). It needs " +
                             formatBytes(needed) + " there, and every step writes " +
@@ -168,11 +179,13 @@ void adviseFaster(const RunSetup& setup, PlanReport& report)
 // A forecast that only the disk's rates keep from being known.
 void adviseDiskBench(const RunSetup& setup, PlanReport& report)
 {
-    const bool isMeasured = setup.rates.diskReadBytesPerSecond > 0.0;
+    const bool isMeasured = setup.rates.diskReadBytesPerSecond > 0.0 || setup.forecast.known;
     if (setup.diskTraffic.readBytes + setup.diskTraffic.writtenBytes == 0 || isMeasured)
         return;
-    const std::string folder =
-        setup.spec.diskPaths.empty() ? "FOLDER" : setup.spec.diskPaths.front();
+    const std::string folder = setup.readsOwnFiles && !setup.memory.usesScratch()
+                                   ? setup.spec.modelDir
+                               : setup.spec.diskPaths.empty() ? "FOLDER"
+                                                              : setup.spec.diskPaths.front();
     report.advice.push_back("The time of a step is not known: the disk of " + shownName(folder) +
                             " was never measured. `millrace bench disk --disk-path FOLDER` "
                             "measures it, once for all plans.");
@@ -215,7 +228,7 @@ void adviseTokens(const RunSetup& setup, PlanReport& report)
 // A line a drive, from its share of the bytes that each step writes.
 std::string wearOf(const RunSetup& setup, double writtenPerStep)
 {
-    const std::vector<double> parts = setup.scratch.divide(setup.memory.bytes(Tier::Disk));
+    const std::vector<double> parts = setup.scratch.divide(setup.memory.scratchBytes());
     std::map<std::string, std::pair<DiskHealth, double>> drives; // by name
     for (std::size_t i = 0; i < parts.size(); ++i) {
         DiskHealth health = readDiskHealth(setup.scratch.members[i].folder.device);
@@ -241,8 +254,8 @@ std::string wearOf(const RunSetup& setup, double writtenPerStep)
 // Filling the scratch file counts once, beside the steps.
 void describeDisk(const RunSetup& setup, PlanReport& report)
 {
-    const std::uint64_t held = setup.memory.bytes(Tier::Disk);
-    if (held > 0)
+    const std::uint64_t held = setup.memory.scratchBytes();
+    if (setup.memory.bytes(Tier::Disk) > 0)
         report.tiers.push_back(tierOf(setup, Tier::Disk, "disk", setup.budget.diskBytes));
     report.diskReadBytesPerStep = setup.diskTraffic.readBytes;
     report.diskWriteBytesPerStep = setup.diskTraffic.writtenBytes;

@@ -4,6 +4,7 @@
 #include "core/choose/disk_choice.h"
 #include "core/choose/policy_trials.h"
 #include "core/choose/trained_part.h"
+#include "core/model/prepared_base.h"
 #include "core/plan/plan_builder.h"
 
 #include <algorithm>
@@ -31,7 +32,14 @@ void findLimit(RunSetup& setup)
     const std::size_t onHost = setup.memory.bytes(Tier::PinnedHost);
     if (setup.limit.empty() && onHost > setup.budget.hostBytes)
         setup.limit = shortOf("host", onHost, setup.budget.hostBytes) + hostMemoryWords(setup.host);
-    const std::size_t onDisk = setup.memory.bytes(Tier::Disk);
+    const bool lacksFolder =
+        !setup.memory.disk.frozen.empty() && !setup.readsOwnFiles && setup.spec.diskPaths.empty();
+    if (setup.limit.empty() && lacksFolder)
+        setup.limit = "the frozen weights are read from disk in a form that the model's files do "
+                      "not have, and no scratch folder is named for a file of " +
+                      formatBytes(preparedBytes(setup.table, setup.micro.compute)) +
+                      " that has it (--disk-path)";
+    const std::size_t onDisk = setup.memory.scratchBytes();
     if (!setup.limit.empty() || onDisk == 0)
         return;
     if (setup.spec.diskPaths.empty())
@@ -59,7 +67,9 @@ void add(const StepForecast& step, double share, StepForecast& sum)
 Status forecast(RunSetup& setup)
 {
     Feedback rates = setup.rates;
-    setup.scratch.addRates(setup.memory.bytes(Tier::Disk), rates);
+    setup.scratch.addRates(setup.memory.scratchBytes(), rates);
+    if (!setup.memory.usesScratch())
+        setup.baseDrive.addRates(setup.memory.bytes(Tier::Disk), rates);
     PlanBuilder builder(setup.shape, setup.budget, setup.rates, setup.policy);
     StepForecaster forecaster;
     BuiltStep built;
@@ -112,7 +122,8 @@ std::string words(const PolicyTrial& trial)
 std::size_t shortage(const RunSetup& setup)
 {
     const auto over = [&](Tier tier, std::size_t budget) {
-        const std::size_t bytes = setup.memory.bytes(tier);
+        const std::size_t bytes =
+            tier == Tier::Disk ? setup.memory.scratchBytes() : setup.memory.bytes(tier);
         return bytes > budget ? bytes - budget : 0;
     };
     return over(Tier::Device, setup.budget.deviceBytes) +
@@ -191,7 +202,7 @@ Status keepChoice(RunSetup& setup, const PolicyTrial& trial)
 bool doesTrain(const PolicyInfo& policy, const RunSpec& spec, const ModelShape& shape) noexcept
 {
     if (isAdapterRun(spec))
-        return policy.isAllOnDevice || (policy.streams && !policy.usesDisk);
+        return policy.isAllOnDevice || policy.streams;
     return !policy.hasWindows || !shape.hasFrozen();
 }
 

@@ -228,9 +228,9 @@ std::vector<PolicyTrial> trialsOf(const RunSetup& setup, bool ratesKnown)
                 addTrials(setup, *policy, ratesKnown, how, trials);
     if (isAuto(spec))
         StreamTrials(setup, ratesKnown, trials).add();
-    if (isAdapterRun(spec))
-        return trials; // no state is large enough for the disk
-    if (isAuto(spec) && !spec.diskPaths.empty()) {
+    // Beside an adapter only the frozen weights are large enough for the disk.
+    const bool mayRead = isAdapterRun(spec) && setup.readsOwnFiles;
+    if (isAuto(spec) && (mayRead || !spec.diskPaths.empty())) {
         std::vector<PolicyTrial> onDisk = diskTrials(setup, ratesKnown);
         std::move(onDisk.begin(), onDisk.end(), std::back_inserter(trials));
         if (spec.allowStale && ratesKnown && !setup.shape.hasFrozen() &&

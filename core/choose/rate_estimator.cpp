@@ -83,6 +83,17 @@ void RateEstimator::readWork(
     m_blockFlops.add(seconds, forward ? shape.forwardFlops : shape.backwardFlops);
 }
 
+namespace {
+
+// Packed weights that come in several pieces are expanded with the last.
+bool isWholeGroup(const Task& task, const ModelShape& shape)
+{
+    return task.elementCount ==
+           shape.groups[static_cast<std::size_t>(task.group.value)].frozenElements;
+}
+
+} // namespace
+
 void RateEstimator::readTask(
     const StepPlan& plan, const Task& task, double seconds, const RateReading& how)
 {
@@ -97,7 +108,7 @@ void RateEstimator::readTask(
         return m_hostUpdate.add(seconds, elements);
     case TaskKind::FetchFrozen:
         if (plan.answers[static_cast<std::size_t>(task.group.value)].packed)
-            return m_packed.add(seconds, elements);
+            return isWholeGroup(task, how.shape) ? m_packed.add(seconds, elements) : void();
         break;
     default:
         break;

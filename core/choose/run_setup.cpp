@@ -4,6 +4,7 @@
 #include "core/choose/policy_choice.h"
 #include "core/choose/rate_estimator.h"
 #include "core/choose/trained_part.h"
+#include "core/model/base_files.h"
 #include "core/plan/traversal.h"
 #include "core/tokenizer/unicode_text.h"
 
@@ -132,6 +133,30 @@ Status resolveNumbers(RunSetup& setup, const MachineInfo& machine, std::int64_t 
     return {};
 }
 
+// Where the weights are not there yet, as in a plan by a config alone, they are taken to have the
+// type of the run.
+bool hasOwnForm(const RunSetup& setup)
+{
+    if (setup.spec.modelDir.empty() || setup.spec.method == "qlora")
+        return false;
+    const auto own = ownFiles(setup.spec.modelDir, setup.config, setup.table, setup.micro.compute);
+    return own.ok() ? own.value().has_value() : setup.micro.compute == DType::BF16;
+}
+
+void findBase(RunSetup& setup, const RateCache& cache)
+{
+    const PolicyInfo* asked = findPolicy(setup.spec.policy);
+    const bool mayRead = setup.shape.readsFrozen && (asked == nullptr || asked->usesDisk);
+    setup.readsOwnFiles = mayRead && hasOwnForm(setup);
+    std::vector<std::string> folders;
+    if (setup.readsOwnFiles)
+        folders = {setup.spec.modelDir};
+    else if (!setup.spec.diskPaths.empty())
+        folders = {setup.spec.diskPaths.front()};
+    if (auto drive = inspectScratchSet(folders, cache); drive.ok())
+        setup.baseDrive = std::move(drive).value();
+}
+
 // Folders need not exist where the spec gives the disk space: a plan may be for another machine.
 Status findScratch(RunSetup& setup, const RateCache& cache)
 {
@@ -243,6 +268,7 @@ Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainRows, const Mac
     MR_TRY(resolveNumbers(setup, machine, trainRows));
     const RateCache cache = RateCache::load(RateCache::defaultPath());
     MR_TRY(findScratch(setup, cache));
+    findBase(setup, cache);
     MR_TRY(resolveBudgets(setup, machine));
     MR_TRY(findRates(setup, machine, cache));
     MR_TRY(choosePolicy(setup));

@@ -46,6 +46,10 @@ struct RunSetup {
     std::string limit; // which tier binds and by how much; empty if it fits
     Feedback rates;    // measured before (RateCache); 0 where not
     ScratchSet scratch;
+    // Where frozen weights on disk are read from: the model's own files, or a file that is prepared
+    // in the first scratch folder because they have another form.
+    bool readsOwnFiles = false;
+    ScratchSet baseDrive; // of those
     StepForecast forecast;
     LinkTraffic traffic; // for a step in the middle of the run
     DiskTraffic diskTraffic;

@@ -4,6 +4,7 @@
 #include "core/model/layout.h"
 #include "core/model/packed_group.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -74,6 +75,15 @@ PassFlops passFlops(const ParamTable& table, GroupId group, double ofModel, std:
     return {ofModel + adapter + dora.norms, ofModel + 2.5 * adapter + dora.norms + dora.products};
 }
 
+// Tensors of a group in the model's files; packed weights lie in one piece.
+int frozenTensors(const ParamTable& table, GroupId group)
+{
+    if (frozenElements(table, group) == 0 || packedGroup(table, group, DType::BF16).bytes > 0)
+        return 1;
+    return static_cast<int>(std::ranges::count(modelTable(table, group).tensors, group,
+        [](const NamedTensor& tensor) { return tensor.group; }));
+}
+
 // Keys a query of the block sees, on average over a sequence: half the sequence, or the window
 // less the corner it lacks at the start.
 double meanKeys(const ModelConfig& config, std::int64_t block, std::int64_t seqLen)
@@ -102,10 +112,11 @@ ModelShape modelShape(const ModelConfig& config, const ParamTable& table, const 
             flops += 4.0 * static_cast<double>(config.attentionColumns() * tokens) *
                      meanKeys(config, static_cast<std::int64_t>(g) - 1, shape.seqLen);
         const PassFlops passes = passFlops(table, id, flops, tokens);
-        out.groups.push_back(
-            {group.name, group.elements, passes.forward, passes.backward, weightShapes(group),
-                frozenElements(table, id), packedGroup(table, id, shape.compute).bytes});
+        out.groups.push_back({group.name, group.elements, passes.forward, passes.backward,
+            weightShapes(group), frozenElements(table, id),
+            packedGroup(table, id, shape.compute).bytes, frozenTensors(table, id)});
     }
+    out.readsFrozen = isAdapter(table);
     out.tiedHead = config.tiedEmbedding;
     const bool trainsBoth = config.tiedEmbedding && out.groups.front().isTrained();
     out.secondAccumulatorElements = trainsBoth ? config.vocab * config.hidden : 0;

@@ -187,6 +187,18 @@ StallCause causeOf(Lane lane) noexcept
     return StallCause::Other;
 }
 
+namespace {
+
+// Bytes of a task about frozen weights, as they are held.
+std::int64_t frozenBytes(const Task& task, const ModelShape& shape, Precision precision) noexcept
+{
+    const GroupShape& group = shape.groups[static_cast<std::size_t>(task.group.value)];
+    return static_cast<std::int64_t>(group.frozenBytes(
+        task.firstElement, task.elementCount, precision == Precision::BF16 ? 2 : 4));
+}
+
+} // namespace
+
 std::int64_t copyBytes(
     const StepPlan& plan, const Task& task, const ModelShape& shape, Precision precision) noexcept
 {
@@ -200,11 +212,8 @@ std::int64_t copyBytes(
     case TaskKind::FetchBatch:
         return static_cast<std::int64_t>(shape.batchBytes);
     case TaskKind::FetchFrozen: {
-        const auto group = static_cast<std::size_t>(task.group.value);
-        if (!plan.answers[group].packed)
-            return task.elementCount * elementBytes;
-        const bool isOnHost = plan.answers[group].frozen != Tier::Device;
-        return isOnHost ? static_cast<std::int64_t>(shape.groups[group].packedBytes) : 0;
+        const GroupAnswers& home = plan.answers[static_cast<std::size_t>(task.group.value)];
+        return home.frozen == Tier::Device ? 0 : frozenBytes(task, shape, precision);
     }
     case TaskKind::FetchWeights:
     case TaskKind::SendGradient:
@@ -260,6 +269,8 @@ std::int64_t diskBytes(
     const TaskTraits& traits = traitsOf(task.kind);
     if (traits.runsOn(Lane::DiskBoundaries))
         return static_cast<std::int64_t>(diskPages(shape.boundaryBytes));
+    if (task.kind == TaskKind::ReadFrozen)
+        return frozenBytes(task, shape, precision);
     const DiskParts parts{plan.stateCodec, precision == Precision::BF16};
     const auto group = static_cast<std::size_t>(task.group.value);
     const HostCuts cuts = hostCuts(plan.answers[group], shape.groups[group].elements);

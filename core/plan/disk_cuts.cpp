@@ -26,6 +26,25 @@ struct CutInput {
     DiskSends sends;
 };
 
+// Index of the tile that has this element, of tiles by group and first element; -1: none has.
+template <typename Tile>
+std::int32_t holding(const std::vector<Tile>& tiles, GroupId group, std::int64_t element) noexcept
+{
+    const auto after = std::partition_point(tiles.begin(), tiles.end(), [&](const Tile& tile) {
+        return tile.group < group || (tile.group == group && tile.first <= element);
+    });
+    if (after == tiles.begin())
+        return -1;
+    const Tile& tile = *(after - 1);
+    const bool has = tile.group == group && element < tile.first + tile.count;
+    return has ? static_cast<std::int32_t>(after - 1 - tiles.begin()) : -1;
+}
+
+int placesFor(int most, std::size_t tiles) noexcept
+{
+    return static_cast<int>(std::min(static_cast<std::size_t>(most), tiles));
+}
+
 void cutRange(DiskCuts& cuts, const CutInput& input, std::int64_t first, std::int64_t end)
 {
     while (first < end) {
@@ -46,14 +65,12 @@ void cutRange(DiskCuts& cuts, const CutInput& input, std::int64_t first, std::in
 
 std::int32_t DiskCuts::tileOf(GroupId group, std::int64_t element) const noexcept
 {
-    const auto after = std::partition_point(tiles.begin(), tiles.end(), [&](const DiskRange& tile) {
-        return tile.group < group || (tile.group == group && tile.first <= element);
-    });
-    if (after == tiles.begin())
-        return -1;
-    const DiskRange& tile = *(after - 1);
-    const bool has = tile.group == group && element < tile.first + tile.count;
-    return has ? static_cast<std::int32_t>(after - 1 - tiles.begin()) : -1;
+    return holding(tiles, group, element);
+}
+
+std::int32_t DiskCuts::frozenTileOf(GroupId group, std::int64_t element) const noexcept
+{
+    return holding(frozen, group, element);
 }
 
 std::int32_t DiskCuts::stored(std::int32_t tile, DiskRegion region) const noexcept
@@ -123,12 +140,9 @@ DiskCuts diskCuts(std::span<const HostCuts> groups, std::int64_t tileElements, D
         cutRange(cuts, input, at.diskFirst, at.lateFirst);
         cutRange(cuts, input, std::max(at.diskFirst, at.lateFirst), at.end);
     }
-    const auto places = [](int most, std::int64_t tiles) {
-        return static_cast<int>(std::min<std::int64_t>(most, tiles));
-    };
-    cuts.slots = places(kDiskSlots, static_cast<std::int64_t>(cuts.tiles.size()));
-    cuts.weightStages = places(kDiskStages, cuts.weightTiles);
-    cuts.gradientStages = places(kDiskStages, cuts.gradientTiles);
+    cuts.slots = placesFor(kDiskSlots, cuts.tiles.size());
+    cuts.weightStages = placesFor(kDiskStages, static_cast<std::size_t>(cuts.weightTiles));
+    cuts.gradientStages = placesFor(kDiskStages, static_cast<std::size_t>(cuts.gradientTiles));
     return cuts;
 }
 
@@ -146,7 +160,36 @@ DiskCuts diskCuts(const ModelShape& shape, std::span<const GroupPlacement> place
             policy.clock->rule(GroupId{static_cast<std::int32_t>(g)}, kWholeRun, rates);
         groups.push_back(hostCuts(placements[g], rule.lateShare, shape.groups[g].elements));
     }
-    return diskCuts(groups, policy.tileElements, sends);
+    DiskCuts cuts = diskCuts(groups, policy.tileElements, sends);
+    for (std::size_t g = 0; g < placements.size(); ++g)
+        addFrozenTiles(cuts, GroupId{static_cast<std::int32_t>(g)}, placements[g].frozenOnDisk,
+            shape.groups[g], policy.tileElements);
+    return cuts;
+}
+
+std::int64_t firstFrozenOnDisk(double share, std::int64_t frozenElements) noexcept
+{
+    return firstOfLastShare(share, 0, frozenElements);
+}
+
+void addFrozenTiles(
+    DiskCuts& cuts, GroupId group, double share, const GroupShape& shape, std::int64_t tileElements)
+{
+    const std::int64_t end = shape.frozenElements;
+    const std::int64_t most = diskTileElements(tileElements);
+    for (std::int64_t first = firstFrozenOnDisk(share, end); first < end; first += most) {
+        cuts.frozen.push_back({group, first, std::min(most, end - first)});
+        cuts.tileElements = std::max(cuts.tileElements, cuts.frozen.back().count);
+    }
+    cuts.weightStages =
+        placesFor(kDiskStages, static_cast<std::size_t>(cuts.weightTiles) + cuts.frozen.size());
+}
+
+std::size_t frozenStageBytes(
+    const FrozenTile& tile, const GroupShape& shape, std::size_t each) noexcept
+{
+    const auto tensors = static_cast<std::size_t>(shape.frozenTensors);
+    return diskPages(shape.frozenBytes(tile.first, tile.count, each)) + 2 * kDiskAlign * tensors;
 }
 
 DiskRegion DiskParts::regionOf(StatePart part) const noexcept

@@ -10,6 +10,9 @@
 // Where updates follow their gradients, the device sends its gradient and weights to an update that
 // is not late (DiskSends): such a gradient is never on disk.
 //
+// Frozen weights have tiles of their own: the last share of a group's, in its place in the model's
+// own files or in a copy that other runs share. They are read for every use and never written.
+//
 // Threads  Pure.
 // Units    Elements of a group; bytes.
 
@@ -65,9 +68,17 @@ struct DiskRange {
     bool isInSlot(DiskRegion region) const noexcept;
 };
 
+// Counts frozen elements.
+struct FrozenTile {
+    GroupId group;
+    std::int64_t first = 0;
+    std::int64_t count = 0;
+};
+
 struct DiskCuts {
-    std::vector<DiskRange> tiles;  // by group, then first element
-    std::int64_t tileElements = 0; // in the largest tile; 0: nothing is on disk
+    std::vector<DiskRange> tiles;   // by group, then first element
+    std::vector<FrozenTile> frozen; // likewise
+    std::int64_t tileElements = 0;  // in the largest tile; 0: nothing is on disk
     std::int32_t weightTiles = 0;
     std::int32_t gradientTiles = 0;
     // Places of host memory (Task::stage) for tiles in an update, for weights on their way to the
@@ -76,10 +87,12 @@ struct DiskCuts {
     int weightStages = 0;
     int gradientStages = 0;
 
-    bool isActive() const noexcept { return !tiles.empty(); }
+    bool isActive() const noexcept { return !tiles.empty(); } // state is on disk
     int stages() const noexcept { return slots + weightStages + gradientStages; }
     // Index of the tile that has this element; -1: it is not on disk.
     std::int32_t tileOf(GroupId group, std::int64_t element) const noexcept;
+    // Index of the tile of frozen weights that has this element; -1: it is not on disk.
+    std::int32_t frozenTileOf(GroupId group, std::int64_t element) const noexcept;
     // Number of a region of a tile among all on disk: states come first, then weights, then
     // gradients. Precondition: the tile has the region.
     std::int32_t stored(std::int32_t tile, DiskRegion region) const noexcept;
@@ -94,6 +107,16 @@ DiskCuts diskCuts(
     std::span<const HostCuts> groups, std::int64_t tileElements, DiskSends sends = {});
 DiskCuts diskCuts(const ModelShape& shape, std::span<const GroupPlacement> placements,
     const OffloadPolicy& policy, const Feedback& rates, DiskSends sends = {});
+
+// The first frozen element that is on disk, where `share` of a group's are.
+std::int64_t firstFrozenOnDisk(double share, std::int64_t frozenElements) noexcept;
+// Adds the tiles of a group's frozen weights. Groups ascend.
+void addFrozenTiles(DiskCuts& cuts, GroupId group, double share, const GroupShape& shape,
+    std::int64_t tileElements);
+// Bytes of a stage that a tile of frozen weights comes to. Each of its tensors begins and ends
+// somewhere in a page of a file.
+std::size_t frozenStageBytes(
+    const FrozenTile& tile, const GroupShape& shape, std::size_t each) noexcept;
 
 // Slots and tiles begin at multiples of this.
 inline constexpr std::size_t kDiskAlign = 4096;

@@ -148,16 +148,33 @@ void DiskEmitter::spillTile(GroupId group, const DiskRange& tile, Wait finished)
     stageOf(task).disk = waitOf(m_spills, task) = m_writer.emit(task);
 }
 
-Wait DiskEmitter::readWeights(Task& fetch)
+// Takes the next place, which is free once its old content is copied to the device.
+Task DiskEmitter::readTo(Task& fetch, TaskKind kind)
 {
     const auto stages = static_cast<std::size_t>(cuts().weightStages);
     fetch.stage =
         static_cast<std::int16_t>(cuts().slots + static_cast<int>(m_weightsRead++ % stages));
     Task task = fetch;
-    task.kind = TaskKind::ReadWeights;
+    task.kind = kind;
     task.lane = Lane::DiskWeights;
     task.slot = 0;
     m_writer.waitFor(stageOf(task).copy);
+    return task;
+}
+
+Wait DiskEmitter::readFrozen(Task& fetch)
+{
+    return m_writer.emit(readTo(fetch, TaskKind::ReadFrozen));
+}
+
+std::int64_t DiskEmitter::frozenCount(GroupId group, std::int64_t first) const
+{
+    return cuts().frozen[static_cast<std::size_t>(cuts().frozenTileOf(group, first))].count;
+}
+
+Wait DiskEmitter::readWeights(Task& fetch)
+{
+    const Task task = readTo(fetch, TaskKind::ReadWeights);
     m_writer.waitFor(waitOf(m_writes, task));
     m_writer.waitForCarried(fetch.group);
     return m_writer.emit(task);

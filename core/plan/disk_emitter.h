@@ -43,8 +43,11 @@ public:
     std::optional<Wait> sendTo(const Task& update);
     // Spills the part of a finished gradient that lives on disk, tile by tile.
     void spill(GroupId group, Wait finished);
-    // Reads weights alone to a place and puts its number into `fetch`.
+    // Reads weights alone, or frozen ones, to a place and puts its number into `fetch`.
     Wait readWeights(Task& fetch);
+    Wait readFrozen(Task& fetch);
+    // Elements of the tile of frozen weights that begins here.
+    std::int64_t frozenCount(GroupId group, std::int64_t first) const;
 
     std::int16_t nextBoundaryStage();
     void writeBoundary(const Task& save, Wait saved);
@@ -58,6 +61,7 @@ private:
     const DiskRange& rangeOf(const Task& task) const;
     std::optional<Wait>& waitOf(TileWaits& waits, const Task& task);
     Wait send(const Task& task);
+    Task readTo(Task& fetch, TaskKind kind);
     void spillTile(GroupId group, const DiskRange& tile, Wait finished);
 
     PlanWriter& m_writer;

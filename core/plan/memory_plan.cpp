@@ -110,7 +110,17 @@ void addSlots(ItemList& list, MemoryPlan& cuts, const BlockParts& parts, const M
             bytes(4, 1, std::min(input.tileElements, largestUpload)));
 }
 
-void addDisk(ItemList& list, MemoryPlan& cuts, std::size_t boundaryBytes)
+// The largest stage that a tile of frozen weights comes to.
+std::size_t largestFrozenStage(const DiskCuts& disk, const ModelShape& shape, std::size_t each)
+{
+    std::size_t largest = 0;
+    for (const FrozenTile& tile : disk.frozen)
+        largest = std::max(largest,
+            frozenStageBytes(tile, shape.groups[static_cast<std::size_t>(tile.group.value)], each));
+    return largest;
+}
+
+void addDisk(ItemList& list, MemoryPlan& cuts, const ModelShape& shape, Precision precision)
 {
     if (!cuts.usesDisk())
         return;
@@ -133,10 +143,12 @@ void addDisk(ItemList& list, MemoryPlan& cuts, std::size_t boundaryBytes)
     for (std::size_t g = 0; g < bytes.size(); ++g)
         for (std::size_t r = 0; r < kDiskRegions; ++r)
             list.add(Tier::Disk, kUses[r], GroupId{static_cast<std::int32_t>(g)}, bytes[g][r]);
-    list.add(Tier::Disk, MemoryUse::DiskState, kOfTheRun, kDiskAlign);
-    cuts.weightStageBytes = stage[1];
+    if (cuts.usesScratch())
+        list.add(Tier::Disk, MemoryUse::DiskState, kOfTheRun, kDiskAlign);
+    cuts.weightStageBytes =
+        std::max(stage[1], largestFrozenStage(cuts.disk, shape, computeBytes(precision)));
     cuts.gradientStageBytes = stage[2];
-    cuts.boundaryStageBytes = cuts.boundaries.onDisk > 0 ? diskPages(boundaryBytes) : 0;
+    cuts.boundaryStageBytes = cuts.boundaries.onDisk > 0 ? diskPages(shape.boundaryBytes) : 0;
     list.add(Tier::Disk, MemoryUse::DiskBoundaries, kOfTheRun,
         cuts.boundaryStageBytes * static_cast<std::size_t>(cuts.boundaries.onDisk));
     list.add(Tier::PinnedHost, MemoryUse::DiskSlots, kOfTheRun,
@@ -168,10 +180,14 @@ void addFrozen(ItemList& list, const ModelShape& shape,
     std::size_t landing = 0;
     for (std::size_t g = 0; g < shape.groups.size(); ++g) {
         const GroupShape& group = shape.groups[g];
-        const std::size_t plain =
-            computeBytes(precision) * static_cast<std::size_t>(group.frozenElements);
-        list.add(placements[g].frozen, MemoryUse::FrozenWeights,
-            GroupId{static_cast<std::int32_t>(g)}, group.isPacked() ? group.packedBytes : plain);
+        const GroupId id{static_cast<std::int32_t>(g)};
+        const std::size_t each = computeBytes(precision);
+        const std::int64_t here =
+            firstFrozenOnDisk(placements[g].frozenOnDisk, group.frozenElements);
+        list.add(
+            placements[g].frozen, MemoryUse::FrozenWeights, id, group.frozenBytes(0, here, each));
+        list.add(Tier::Disk, MemoryUse::FrozenWeights, id,
+            group.frozenBytes(here, group.frozenElements - here, each));
         if (placements[g].frozen != Tier::Device)
             landing = std::max(landing, group.packedBytes);
     }
@@ -395,7 +411,7 @@ Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, con
     if (cuts.savesBoundaries)
         cuts.boundaries =
             boundaryHomes(*policy.traversal, spec.microBatches, boundaryShares(placements));
-    addDisk(list, cuts, shape.boundaryBytes);
+    addDisk(list, cuts, shape, spec.precision);
     addFrozen(list, shape, placements, spec.precision);
     addWeightSlots(list, cuts, shape, placements, spec.precision, policy.buffers);
     addBothSides(list, shape, batchBuffers(inFlight), spec.microBatches);

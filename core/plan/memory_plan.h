@@ -5,9 +5,10 @@
 //
 // Device, with n elements of a group and c = 2 (BF16) or 4 (F32) bytes of the compute type:
 //   Weights       c n, all groups while weights' home is the device
-//   FrozenWeights c for each element that no step changes, here or on the pinned host. Packed ones
-//   (GroupShape::packedBytes) come to a slot from either home, from the host by PackedLanding,
-//   which has the bytes of the largest group
+//   FrozenWeights c for each element that no step changes, here or on the pinned host, and of a
+//   share on disk, which comes through stages. Packed ones (GroupShape::packedBytes) come to a slot
+//   from any home, from the others than this by PackedLanding, which has the bytes of the largest
+//   group
 //   HighPlane     2 n, F32 only, where the device updates the group (BF16: Weights is that plane)
 //   LowPlane      2 n, FirstMoments and SecondMoments 4 n each (apart, so that the host can skew
 //                 them: arrays exactly 2^k apart alias): where the device updates the group.
@@ -164,11 +165,19 @@ struct MemoryPlan {
         const bool isBlock = group > 0 && group + 1 < sumBytes.size();
         return sumBytes[group] == gradient && !(isBlock && gradients.finishedSlots > 0);
     }
-    bool usesDisk() const noexcept { return disk.isActive() || boundaries.onDisk > 0; }
+    bool usesDisk() const noexcept { return usesScratch() || !disk.frozen.empty(); }
+    // Does it write to disk?
+    bool usesScratch() const noexcept { return disk.isActive() || boundaries.onDisk > 0; }
+    // Bytes of scratch files: frozen weights lie in others.
+    std::size_t scratchBytes() const noexcept
+    {
+        return bytes(Tier::Disk) - bytes(Tier::Disk, MemoryUse::FrozenWeights);
+    }
     int diskStages() const noexcept { return disk.stages() + boundaries.stages; }
     // Number of the first boundary on disk: boundaries come behind all regions of tiles
     // (DiskCuts::stored).
     std::int32_t firstBoundary() const noexcept;
+    std::int32_t firstFrozenPiece() const noexcept { return firstBoundary() + boundaries.onDisk; }
     // Where Task::stage begins in DiskSlots, behind its alignment.
     std::size_t diskStage(int stage) const noexcept;
     std::size_t bytes(Tier tier) const noexcept;

@@ -26,6 +26,21 @@ struct WeightShape {
     bool isVector = false; // 1-D
 };
 
+// Bytes of frozen elements [0, element) of a group as they are held: in the compute type, `each`
+// bytes an element, or packed, where every part of the range has the same part of the bytes.
+constexpr std::size_t frozenBytesBefore(
+    std::int64_t element, std::int64_t elements, std::size_t packedBytes, std::size_t each) noexcept
+{
+    constexpr std::size_t kAlign = 256; // of copies to the device
+    if (packedBytes == 0)
+        return each * static_cast<std::size_t>(element);
+    if (element >= elements)
+        return packedBytes;
+    const double share = static_cast<double>(element) / static_cast<double>(elements);
+    const auto bytes = static_cast<std::size_t>(share * static_cast<double>(packedBytes));
+    return bytes / kAlign * kAlign;
+}
+
 struct GroupShape {
     std::string name;
     std::int64_t elements = 0;             // trained; padded, as stored
@@ -37,9 +52,16 @@ struct GroupShape {
     std::int64_t frozenElements = 0;
     // Bytes of those where most of them are held in 4 bits; 0: all are in the compute type.
     std::size_t packedBytes = 0;
+    int frozenTensors = 1; // they lie in a model's files apart, in any order
 
     bool isPacked() const noexcept { return packedBytes > 0; }
     bool isTrained() const noexcept { return elements > 0; }
+    // Bytes of these frozen elements, as they are held.
+    std::size_t frozenBytes(std::int64_t first, std::int64_t count, std::size_t each) const noexcept
+    {
+        return frozenBytesBefore(first + count, frozenElements, packedBytes, each) -
+               frozenBytesBefore(first, frozenElements, packedBytes, each);
+    }
 };
 
 // StepScalars: the bytes that SendScalars of a group copies.
@@ -48,7 +70,10 @@ inline constexpr std::size_t kGroupScalarBytes = 16;
 // Sizes that a plan counts: of the model, and of one micro-batch of fixed size.
 struct ModelShape {
     std::vector<GroupShape> groups; // embedding, blocks, head: one layer of the traversal each
-    bool tiedHead = false;          // the head adds to a second accumulator of group 0
+    // Frozen weights lie in files that a run may read them from for every use: beside an adapter. A
+    // run that trains layers can go on without the model it began with.
+    bool readsFrozen = false;
+    bool tiedHead = false;                      // the head adds to a second accumulator of group 0
     std::int64_t secondAccumulatorElements = 0; // V * H if tied, else 0
     std::size_t boundaryBytes = 0;              // the activation between two layers
     std::size_t savedBytesPerBlock = 0;  // backward reads them, recompute=block recomputes them

@@ -187,6 +187,8 @@ std::vector<GroupPlacement> placeGroups(const OffloadPolicy& policy, const Model
         GroupPlacement& home = homes[g];
         home.frozen = home.weights;
         home.packed = shape.groups[g].isPacked();
+        const bool mayRead = shape.readsFrozen && home.frozen != Tier::Device;
+        home.frozenOnDisk = mayRead ? home.weightsOnDisk : 0.0;
         home.weights = Tier::Device;
         home.state = Tier::Device;
         home.deviceShare = 1.0;

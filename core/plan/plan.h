@@ -66,10 +66,11 @@ enum class TaskKind : std::uint8_t {
     ReadFromDisk,       // DiskIn           data for the update of a tile, to a stage of the host
     WriteToDisk,        // DiskOut          data that the update has changed, back
     ReadWeights,        // DiskWeights      a tile of weights, to a stage of the host
+    ReadFrozen,         // DiskWeights      a tile of weights that no step changes, likewise
     SpillGradient,      // DiskOut          a tile of a gradient that was sent, from a stage
     FetchWeights,       // CopyIn           pinned host to a slot
-    FetchFrozen,        // CopyIn           weights that no step changes, likewise; its range counts
-                        //                  their elements
+    FetchFrozen,        // CopyIn           weights that no step changes, likewise; the ranges of
+                        //                  this and of ReadFrozen count their elements
     FetchState,         // CopyIn           optimizer state for an update on the device
     StoreState,         // CopyOut          and back
     Forward,            // Compute          one layer, one micro-batch; of the head: losses only
@@ -247,6 +248,7 @@ struct GroupAnswers {
     bool urgentVectors = false;
     Tier frozen = Tier::Device;
     bool packed = false;
+    double frozenOnDisk = 0.0;
 
     bool fetchesFrozen() const noexcept { return packed || frozen != Tier::Device; }
     // Do weights of the group come to a slot for every use?

@@ -59,12 +59,12 @@ Status PlanBuilder::readAnswers()
         const UpdateRule rule = m_terms.policy.clock->rule(group, plan.step, m_terms.chosen);
         if (m_terms.byColumns && rule.lateShare > 0.0)
             return notBuilt("a late share beside a window");
-        plan.answers.push_back(
-            {placement.weights, placement.state, placement.boundary, placement.deviceShare,
-                placement.diskShare, placement.weightsOnDisk, placement.gradientsOnDisk,
-                placement.boundariesOnDisk, placement.activationsOnHost, split.urgentShare,
-                rule.lateShare, rule.windowSteps, rule.maxStaleSteps, rule.besideNext,
-                m_terms.byColumns, split.urgentVectors, placement.frozen, placement.packed});
+        plan.answers.push_back({placement.weights, placement.state, placement.boundary,
+            placement.deviceShare, placement.diskShare, placement.weightsOnDisk,
+            placement.gradientsOnDisk, placement.boundariesOnDisk, placement.activationsOnHost,
+            split.urgentShare, rule.lateShare, rule.windowSteps, rule.maxStaleSteps,
+            rule.besideNext, m_terms.byColumns, split.urgentVectors, placement.frozen,
+            placement.packed, placement.frozenOnDisk});
         m_reselects = m_reselects || split.reselect;
         GroupState& state = m_writer.groups().emplace_back();
         const std::int64_t elements = m_terms.elements(group);

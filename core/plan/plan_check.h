@@ -101,8 +101,9 @@ struct PlanUnderCheck {
     // Elements that the range of a task of this group counts.
     std::int64_t elementsOf(const Task& task) const
     {
-        return task.kind == TaskKind::FetchFrozen ? frozenElements(task.group)
-                                                  : elements(task.group);
+        const bool isFrozen =
+            task.kind == TaskKind::FetchFrozen || task.kind == TaskKind::ReadFrozen;
+        return isFrozen ? frozenElements(task.group) : elements(task.group);
     }
     std::int64_t frozenElements(GroupId group) const
     {

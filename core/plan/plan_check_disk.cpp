@@ -24,9 +24,7 @@ public:
         : m_check(check)
         , m_window(windowLayout(check.shape, check.policy, 0.0))
         , m_cuts(cutsOf(check, m_window))
-        , m_disk(m_window.isActive()
-                     ? diskCuts(m_window, check.shape)
-                     : diskCuts(m_cuts, check.policy.tileElements, sendsOf(check.plan)))
+        , m_disk(m_window.isActive() ? diskCuts(m_window, check.shape) : cutsOf(check, m_cuts))
         , m_tiles(m_disk.tiles.size())
         , m_places(static_cast<std::size_t>(m_disk.stages()))
     {
@@ -46,10 +44,7 @@ public:
         for (TaskIndex i = 0; i < plan.tasks.size(); ++i)
             MR_TRY(visit(i));
         for (const Place& place : m_places) {
-            const bool isLost = place.filled &&
-                                m_check.at(*place.filled).kind != TaskKind::ReadWeights &&
-                                !place.written;
-            if (isLost)
+            if (mustBeWritten(place) && !place.written)
                 return m_check.broken(
                     PlanRule::DiskAtHand, *place.filled, "what came does not go to disk");
         }
@@ -87,6 +82,16 @@ private:
         return cuts;
     }
 
+    static DiskCuts cutsOf(const PlanUnderCheck& check, const std::vector<HostCuts>& groups)
+    {
+        DiskCuts cuts = diskCuts(groups, check.policy.tileElements, sendsOf(check.plan));
+        for (std::size_t g = 0; g < check.plan.answers.size(); ++g)
+            addFrozenTiles(cuts, GroupId{static_cast<std::int32_t>(g)},
+                check.plan.answers[g].frozenOnDisk, check.shape.groups[g],
+                check.policy.tileElements);
+        return cuts;
+    }
+
     Status visit(TaskIndex index)
     {
         const Task& task = m_check.at(index);
@@ -97,6 +102,10 @@ private:
             return write(index);
         case TaskKind::ReadWeights:
             return readWeights(index);
+        case TaskKind::ReadFrozen:
+            return readFrozen(index);
+        case TaskKind::FetchFrozen:
+            return fetchFrozen(index);
         case TaskKind::SpillGradient:
             return spill(index);
         case TaskKind::UpdateOnHost:
@@ -197,13 +206,19 @@ private:
         return over(std::span(tasks.begin(), tasks.size()), index);
     }
 
+    bool mustBeWritten(const Place& place) const
+    {
+        if (!place.filled)
+            return false;
+        const TaskKind kind = m_check.at(*place.filled).kind;
+        return kind != TaskKind::ReadWeights && kind != TaskKind::ReadFrozen;
+    }
+
     // No task may still need the old content of the place.
     Status refill(TaskIndex index)
     {
         Place& place = placeOf(index);
-        const bool mustBeWritten =
-            place.filled && m_check.at(*place.filled).kind != TaskKind::ReadWeights;
-        if ((mustBeWritten && !place.written) ||
+        if ((mustBeWritten(place) && !place.written) ||
             !over({place.filled, place.written, place.copied}, index))
             return m_check.broken(PlanRule::SlotAfterLastReader, index,
                 fmt::format("task {} brought what may still be needed", *place.filled));
@@ -214,9 +229,9 @@ private:
     // Tasks that the last step left running may still change the disk or use a place.
     Status needCarriedOver(TaskIndex index) const
     {
-        return m_check.needCarriedOver(
-            {TaskKind::UpdateOnHost, TaskKind::WriteToDisk, TaskKind::FetchWeights}, index,
-            "change it, or copy from a place");
+        return m_check.needCarriedOver({TaskKind::UpdateOnHost, TaskKind::WriteToDisk,
+                                           TaskKind::FetchWeights, TaskKind::FetchFrozen},
+            index, "change it, or copy from a place");
     }
 
     Status read(TaskIndex index)
@@ -298,6 +313,44 @@ private:
             return broken(index, "their update may not be on disk");
         tile.weights = index;
         return needCarriedOver(index);
+    }
+
+    // One whole tile, and one of the places that weights pass through.
+    Status needFrozen(TaskIndex index) const
+    {
+        const Task& task = m_check.at(index);
+        if (task.stage < m_disk.slots || task.stage >= m_disk.slots + m_disk.weightStages)
+            return broken(index, "there is no such place");
+        const std::int32_t tile = m_disk.frozenTileOf(task.group, task.firstElement);
+        const bool isWhole =
+            tile >= 0 && m_disk.frozen[static_cast<std::size_t>(tile)].first == task.firstElement &&
+            m_disk.frozen[static_cast<std::size_t>(tile)].count == task.elementCount;
+        return isWhole ? Status() : broken(index, "it is not one whole tile");
+    }
+
+    Status readFrozen(TaskIndex index)
+    {
+        MR_TRY(needFrozen(index));
+        MR_TRY(refill(index));
+        return needCarriedOver(index);
+    }
+
+    Status fetchFrozen(TaskIndex index)
+    {
+        const Task& task = m_check.at(index);
+        const auto group = static_cast<std::size_t>(task.group.value);
+        const std::int64_t first = firstFrozenOnDisk(
+            m_check.plan.answers[group].frozenOnDisk, m_check.shape.groups[group].frozenElements);
+        if (!reaches(task, first))
+            return task.stage < 0
+                       ? Status()
+                       : broken(index, "its weights are in memory, and it names a place");
+        MR_TRY(needFrozen(index));
+        Place& place = placeOf(index);
+        if (!isIn(place, index) || m_check.at(*place.filled).kind != TaskKind::ReadFrozen)
+            return broken(index, "its weights may not have come from disk");
+        place.copied = index;
+        return {};
     }
 
     // Weights come from the place of an update, once that is over, or from the place of a read.

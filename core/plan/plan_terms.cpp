@@ -1,6 +1,7 @@
 #include "core/plan/plan_terms.h"
 
 #include "core/plan/columns.h"
+#include "core/plan/disk_cuts.h"
 #include "core/plan/placement.h"
 
 #include <fmt/format.h>
@@ -29,6 +30,12 @@ PlanTerms::PlanTerms(const ModelShape& modelShape, const Budget& bytes, const Fe
     , usesSlots(streams || std::any_of(placements.begin(), placements.end(),
                                [](const GroupPlacement& home) { return home.fetchesFrozen(); }))
 {
+}
+
+std::int64_t PlanTerms::frozenDiskFirst(GroupId group) const
+{
+    return firstFrozenOnDisk(
+        placements[static_cast<std::size_t>(group.value)].frozenOnDisk, frozenElements(group));
 }
 
 Status PlanTerms::check() const

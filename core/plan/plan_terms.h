@@ -40,6 +40,8 @@ struct PlanTerms {
     {
         return shape.groups[static_cast<std::size_t>(group.value)].frozenElements;
     }
+    // Those from this element on are on disk.
+    std::int64_t frozenDiskFirst(GroupId group) const;
     // Do its frozen weights come to a slot?
     bool fetchesFrozen(GroupId group) const
     {

@@ -61,6 +61,7 @@ struct GroupPlacement {
     double activationsOnHost = 0.0;  // share of a block's micro-batches, not made again later
     Tier frozen = Tier::Device;      // home of weights that no step changes (placeGroups)
     bool packed = false;             // those are held in 4 bits
+    double frozenOnDisk = 0.0;       // share of those that is read from the SSD for every use
 
     // Do they come to a slot for every use?
     bool fetchesFrozen() const noexcept { return packed || frozen != Tier::Device; }

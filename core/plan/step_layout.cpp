@@ -63,8 +63,9 @@ void StepLayout::take(MemoryPlan&& memory)
     activations = memory.activations;
     stateTileElements = memory.stateTileElements;
     window = std::move(memory.window);
-    for (const Tier tier : {Tier::Device, Tier::PinnedHost, Tier::Disk})
+    for (const Tier tier : {Tier::Device, Tier::PinnedHost})
         peakBytes[static_cast<std::size_t>(tier)] = memory.bytes(tier);
+    peakBytes[static_cast<std::size_t>(Tier::Disk)] = memory.scratchBytes();
 }
 
 } // namespace mr

@@ -58,18 +58,28 @@ std::uint8_t StreamEmitter::bring(GroupId group, StepIndex version)
     return slot;
 }
 
-// No update changes them, so they wait for the slot alone. Packed ones come in one piece.
+// No update changes them, so they wait for the slot alone, and for the disk. Packed ones come from
+// memory in one piece.
 void StreamEmitter::fetchFrozen(std::uint8_t slot, GroupId group, StepIndex version)
 {
-    const std::int64_t end = m_writer.terms().frozenElements(group);
-    const bool isPacked = m_writer.terms().placements[static_cast<std::size_t>(group.value)].packed;
-    const std::int64_t most = isPacked ? end : m_writer.terms().policy.tileElements;
-    for (std::int64_t first = 0; first < end; first += most) {
+    const PlanTerms& terms = m_writer.terms();
+    const std::int64_t end = terms.frozenElements(group);
+    const std::int64_t diskFirst = terms.frozenDiskFirst(group);
+    const bool isPacked = terms.placements[static_cast<std::size_t>(group.value)].packed;
+    const std::int64_t most = isPacked ? end : terms.policy.tileElements;
+    for (std::int64_t first = 0; first < end;) {
         Task task = m_writer.make(TaskKind::FetchFrozen, Lane::CopyIn, group, version);
+        const bool onDisk = first >= diskFirst;
         task.slot = slot;
         task.firstElement = first;
-        task.elementCount = std::min(most, end - first);
-        m_writer.emit(task);
+        task.elementCount =
+            onDisk ? m_disk.frozenCount(group, first) : std::min(most, diskFirst - first);
+        first += task.elementCount;
+        if (onDisk)
+            m_writer.waitFor(m_disk.readFrozen(task));
+        const Wait fetched = m_writer.emit(task);
+        if (onDisk)
+            m_disk.stageOf(task).copy = fetched;
     }
 }
 

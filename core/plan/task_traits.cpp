@@ -49,11 +49,14 @@ constexpr std::array kTable{
         kUpdated},
     TaskTraits{K::ReadWeights, "ReadWeights", kDiskWeights, kPart, kStep, kNothing, P::Disk,
         P::Stage, kWeights},
+    TaskTraits{
+        K::ReadFrozen, "ReadFrozen", kDiskWeights, kPart, kStep, kNothing, P::Disk, P::Stage},
     TaskTraits{K::SpillGradient, "SpillGradient", kDiskOut, kPart, kStep, kNothing, P::Stage,
         P::Disk, kGradient},
     TaskTraits{K::FetchWeights, "FetchWeights", kCopyIn, kPart, kStep, kNothing,
         P::HostWeights | P::Stage, P::Weights},
-    TaskTraits{K::FetchFrozen, "FetchFrozen", kCopyIn, kPart, kStep, kNothing, {}, P::Weights},
+    TaskTraits{
+        K::FetchFrozen, "FetchFrozen", kCopyIn, kPart, kStep, kNothing, P::Stage, P::Weights},
     TaskTraits{K::FetchState, "FetchState", kCopyIn, kPart, kStep, kNothing,
         P::HostState | P::HostWeights | P::HostGradient, P::State},
     TaskTraits{K::StoreState, "StoreState", kCopyOut, kPart, kStep, kAlways, P::State,

@@ -2,6 +2,7 @@
 
 #include "core/base/philox.h"
 #include "core/model/dora.h"
+#include "core/model/prepared_base.h"
 #include "core/model/weights.h"
 #include "core/plan/cost_model.h"
 #include "core/prove/plain_run.h"
@@ -137,11 +138,32 @@ Status installInitialWeights(PlainRun& run, std::uint64_t seed)
     return installFrozen(run.executor(), table, *model).status();
 }
 
+namespace {
+
+// The file that frozen weights are read from, where a part of them is on disk.
+Status prepareBase(PlainRunSpec& spec)
+{
+    MR_ASSIGN(const MemoryPlan plan, PlainRun::plan(spec));
+    if (plan.disk.frozen.empty() || spec.disk.folders.empty())
+        return {};
+    MR_ASSIGN(const ParamTable table, PlainRun::tableOf(spec));
+    PreparedBaseSpec base{table, spec.micro.compute, spec.disk.folders.front(), "tiny"};
+    base.open = [&]() -> Result<std::unique_ptr<MasterReader>> {
+        return initialWeights(spec.config, wholeModel(table), kSeed);
+    };
+    MR_ASSIGN(spec.disk.base, preparedBase(base));
+    return {};
+}
+
+} // namespace
+
 Result<TinyResult> runTiny(Device& device, const TinyRun& run)
 {
     TinyResult result;
     const MemoryUsage before = device.memoryUsage();
-    MR_ASSIGN(auto created, PlainRun::create(device, plainRunSpec(run)));
+    PlainRunSpec spec = plainRunSpec(run);
+    MR_TRY(prepareBase(spec));
+    MR_ASSIGN(auto created, PlainRun::create(device, spec));
     PlainRun& plain = *created;
     MR_TRY(installInitialWeights(plain, kSeed));
     result.plannedDeviceBytes = plain.memoryPlan().bytes(Tier::Device);

@@ -18,15 +18,15 @@ Status checkFits(
                                                      formatBytes(budget) + remark);
 }
 
-Result<ParamTable> tableOf(const PlainRunSpec& spec)
+} // namespace
+
+Result<ParamTable> PlainRun::tableOf(const PlainRunSpec& spec)
 {
     ParamTable whole = buildParamTable(spec.config);
     if (spec.adapter)
         return adapterTable(whole, *spec.adapter);
     return spec.layers.empty() ? Result(std::move(whole)) : trainedLayers(whole, spec.layers);
 }
-
-} // namespace
 
 PlainRun::PlainRun(PlainRunSpec spec)
     : m_spec(std::move(spec))

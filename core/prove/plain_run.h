@@ -49,6 +49,8 @@ struct PlainRunSpec {
 class PlainRun
 {
 public:
+    // Of what the spec trains.
+    static Result<ParamTable> tableOf(const PlainRunSpec& spec);
     // The plan alone: nothing is allocated.
     static Result<MemoryPlan> plan(const PlainRunSpec& spec);
     // Weights are not set.

@@ -7,6 +7,7 @@
 #include "core/choose/trained_part.h"
 #include "core/model/dora.h"
 #include "core/model/peft_folder.h"
+#include "core/model/prepared_base.h"
 #include "core/model/weights.h"
 #include "core/step/run_master.h"
 
@@ -59,7 +60,7 @@ TrainingStateParts bodyOf(const RunSetup& setup, const RunDiskSpec& disk)
 // are made.
 void nameFolders(const RunSetup& setup, RunDiskSpec& disk)
 {
-    const std::vector<double> parts = setup.scratch.divide(setup.memory.bytes(Tier::Disk));
+    const std::vector<double> parts = setup.scratch.divide(setup.memory.scratchBytes());
     for (std::size_t i = 0; i < parts.size(); ++i)
         if (parts[i] > 0.0) {
             disk.folders.push_back(setup.scratch.members[i].folder.path);
@@ -87,6 +88,8 @@ Status Replanner::tryBody(BodySource source, Tier& lacking)
     nameFolders(m_run.setup, disk);
     disk.runId = m_run.uuid;
     disk.scratch = scratchOptions();
+    if (!m_run.setup.memory.disk.frozen.empty())
+        MR_ASSIGN(disk.base, baseFiles(disk.scratch));
     if (m_run.setup.numbers.verify == VerifyReads::All)
         disk.store.verify = DiskVerify::All;
     TrainingStateParts parts = bodyOf(m_run.setup, disk);
@@ -158,7 +161,32 @@ Status Replanner::installBase()
     MR_ASSIGN(const auto weights,
         openWeights(setup.spec.modelDir, setup.config, wholeModel(setup.table)));
     MR_ASSIGN(m_run.baseHash, installFrozen(m_run.body->executor(), setup.table, *weights));
-    return {};
+    // The files that were just read are those that steps read.
+    return m_run.body->disk() ? m_run.body->disk()->checkFiles() : Status();
+}
+
+// The model's own files, or those that are prepared from them.
+Result<BaseFiles> Replanner::baseFiles(const ScratchOptions& options)
+{
+    const RunSetup& setup = m_run.setup;
+    const ParamTable& model = wholeModel(setup.table);
+    if (setup.readsOwnFiles) {
+        MR_ASSIGN(auto own,
+            ownFiles(setup.spec.modelDir, setup.config, setup.table, setup.micro.compute));
+        if (own)
+            return std::move(*own);
+    }
+    if (setup.spec.diskPaths.empty())
+        return Status::error(ErrorKind::InvalidArgument,
+            setup.spec.modelDir + ": the frozen weights of this run are read from disk in a form "
+                                  "that these files do not have; name a folder on an SSD "
+                                  "(--disk-path) for a file that has it");
+    PreparedBaseSpec spec{setup.table, setup.micro.compute, setup.spec.diskPaths.front()};
+    MR_ASSIGN(spec.source, weightStamp(setup.spec.modelDir, setup.config, setup.table));
+    spec.open = [&] { return openWeights(setup.spec.modelDir, setup.config, model); };
+    spec.progress = options.progress;
+    spec.cancelled = options.cancelled;
+    return preparedBase(spec);
 }
 
 ScratchOptions Replanner::scratchOptions()

@@ -51,6 +51,7 @@ private:
     Status startWeights();
     Status startAdapter();
     Status installBase();
+    Result<BaseFiles> baseFiles(const ScratchOptions& options);
     Status planAgain(const Status& why, Tier lacking);
     bool saveBeforeTeardown();
     void tearDown();

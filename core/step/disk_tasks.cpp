@@ -50,8 +50,13 @@ DiskQueue queueOf(Lane lane)
 
 Result<std::uint64_t> DiskTasks::submit(const Task& task, const DiskAfter& after, DiskTimes* times)
 {
+    if (times)
+        *times = {};
+    m_frozenTile = -1; // its place may be filled anew
     if (task.lane == Lane::DiskBoundaries)
         return submitBoundary(task, after, times);
+    if (task.kind == TaskKind::ReadFrozen)
+        return submitFrozen(task, after, times);
     const std::int32_t tile = m_memory.disk().cuts().tileOf(task.group, task.firstElement);
     const TaskTraits& traits = traitsOf(task.kind);
     if (tile < 0 || task.stage < 0 || traits.regions == 0)
@@ -72,10 +77,62 @@ Result<std::uint64_t> DiskTasks::submit(const Task& task, const DiskAfter& after
 
 std::uint64_t DiskTasks::submitMove(const Move& move, const DiskAfter& after, DiskTimes* times)
 {
-    return submitTransfer({move.lane, move.lane == Lane::DiskOut,
-                              m_memory.disk().cuts().stored(move.tile, move.region),
-                              m_memory.disk().region(move.stage, move.tile, move.region)},
+    const std::span<std::byte> memory = m_memory.disk().region(move.stage, move.tile, move.region);
+    return submitTransfer(
+        {move.lane, move.lane == Lane::DiskOut,
+            m_memory.disk().cuts().stored(move.tile, move.region), memory, memory.size()},
         after, times);
+}
+
+Result<std::uint64_t> DiskTasks::submitFrozen(
+    const Task& task, const DiskAfter& after, DiskTimes* times)
+{
+    const std::int32_t tile = m_memory.disk().cuts().frozenTileOf(task.group, task.firstElement);
+    if (tile < 0 || task.stage < 0)
+        return Status::error(ErrorKind::Internal,
+            fmt::format("disk tasks: group {} has no frozen tile at element {}", task.group.value,
+                task.firstElement));
+    return readPieces(tile, task.stage, after, times);
+}
+
+// Jobs of a queue open their gates in order: the last one's says that all are there.
+std::uint64_t DiskTasks::readPieces(
+    std::int32_t tile, int stage, const DiskAfter& after, DiskTimes* times)
+{
+    const std::span<std::byte> place = m_memory.disk().of(stage);
+    std::int32_t piece = m_memory.frozenPieces.firstOf(tile);
+    std::uint64_t generation = 0;
+    for (const FrozenPiece& each : m_memory.frozenPieces.of(tile))
+        generation = submitTransfer(
+            {Lane::DiskWeights, false, m_memory.storedPiece(piece++),
+                place.subspan(each.stageAt, diskPages(each.lead + each.bytes)), each.bytes},
+            after, times);
+    return generation;
+}
+
+Status DiskTasks::readFrozen(GroupId group, std::size_t at, std::span<std::byte> out)
+{
+    const DiskCuts& cuts = m_memory.disk().cuts();
+    const int stage = cuts.slots;        // the first for weights
+    std::ranges::fill(out, std::byte{}); // between tensors
+    for (std::int32_t tile = 0; tile < std::ssize(cuts.frozen); ++tile) {
+        if (cuts.frozen[static_cast<std::size_t>(tile)].group != group)
+            continue;
+        for (const FrozenPiece& piece : m_memory.frozenPieces.of(tile)) {
+            const std::size_t from = std::max(at, piece.at);
+            const std::size_t to = std::min(at + out.size(), piece.at + piece.bytes);
+            if (from >= to)
+                continue;
+            if (m_frozenTile != tile) {
+                MR_TRY(waitFor(Lane::DiskWeights, readPieces(tile, stage, {}, nullptr)));
+                m_frozenTile = tile;
+            }
+            std::memcpy(out.data() + (from - at),
+                m_memory.disk().of(stage).data() + piece.stageAt + piece.lead + (from - piece.at),
+                to - from);
+        }
+    }
+    return {};
 }
 
 // The lane turns round once all its earlier tasks are over. Its tasks wait for no other gate.
@@ -95,7 +152,8 @@ Result<std::uint64_t> DiskTasks::submitBoundary(
         turn.gate = &gate(task.lane);
         turn.generation = m_generations[indexOf(task.lane)];
     }
-    return submitTransfer({task.lane, isOut, stored, m_memory.disk().of(task.stage)}, turn, times);
+    const std::span<std::byte> place = m_memory.disk().of(task.stage);
+    return submitTransfer({task.lane, isOut, stored, place, place.size()}, turn, times);
 }
 
 std::uint64_t DiskTasks::submitTransfer(
@@ -115,7 +173,7 @@ std::uint64_t DiskTasks::submitTransfer(
     job.times = times;
     for (Moved* moved : {&m_moved, &m_allMoved})
         (transfer.isOut ? moved->writtenBytes : moved->readBytes) +=
-            static_cast<std::int64_t>(job.memory.size());
+            static_cast<std::int64_t>(transfer.counted);
     m_store.submit(job);
     return job.generation;
 }

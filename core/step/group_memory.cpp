@@ -103,7 +103,8 @@ GroupMemory bindGroup(const TierStore& tiers, const ParamTable& table, GroupId i
     group.hostGradient = tiers.find(Tier::PinnedHost, MemoryUse::Gradients, id).data();
     bindState(tiers, id, compute, group);
     group.frozen = tiers.find(Tier::Device, MemoryUse::FrozenWeights, id).data();
-    group.frozenOnHost = tiers.find(Tier::PinnedHost, MemoryUse::FrozenWeights, id).data();
+    group.frozenOnHost = tiers.find(Tier::PinnedHost, MemoryUse::FrozenWeights, id);
+    group.frozenElements = frozenElements(table, id);
     group.packed = packedGroup(table, id, compute);
     const ParamTable& model = modelTable(table, id);
     if (std::byte* stay = group.modelWeights())

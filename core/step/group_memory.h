@@ -32,9 +32,11 @@ struct GroupMemory {
     std::int64_t elements = 0;
     std::int64_t sentFirst = 0;   // the host gets gradients from this element on
     std::byte* weights = nullptr; // device, c: read by ops; null: they come to a slot
-    // The model's weights, c, if no step changes them: on the device, or on the host.
+    // The model's weights, c, if no step changes them: on the device, or on the host as far as they
+    // are not on disk.
+    std::int64_t frozenElements = 0;
     std::byte* frozen = nullptr;
-    std::byte* frozenOnHost = nullptr;
+    std::span<std::byte> frozenOnHost;
     PackedGroup packed;               // how they lie there, where they are packed
     std::byte* accumulator = nullptr; // device; blocks may share it (GradientHomes)
     DType sumType = DType::F32;       // of the accumulator
@@ -76,7 +78,7 @@ struct GroupMemory {
             return nullptr;
         return isFrozen() ? frozen : weights;
     }
-    bool isFrozen() const noexcept { return frozen || frozenOnHost; }
+    bool isFrozen() const noexcept { return frozenElements > 0; }
     bool isPacked() const noexcept { return packed.bytes > 0; }
     const BlockAdapter* adapterOrNull() const noexcept
     {

@@ -237,31 +237,45 @@ Status PassTasks::fetchWeights(const Task& task, Stream& stream)
         stream);
 }
 
+// Packed weights are expanded once the last of a group has come. This lane runs in order, so one
+// landing serves all.
 Status PassTasks::fetchFrozen(const Task& task, Stream& stream)
 {
-    if (m_memory.group(task.group).isPacked())
-        return fetchPacked(task, stream);
-    const std::size_t each = sizeOf(m_memory.compute());
-    const std::size_t first = each * static_cast<std::size_t>(task.firstElement);
-    const std::size_t bytes = each * static_cast<std::size_t>(task.elementCount);
-    m_traffic.toDevice += static_cast<std::int64_t>(bytes);
-    return stream.copy(m_memory.weightBytes(task) + first,
-        {m_memory.group(task.group).frozenOnHost + first, bytes});
+    const GroupMemory& group = m_memory.group(task.group);
+    if (!group.isPacked())
+        return copyFrozen(task, m_memory.weightBytes(task), stream);
+    if (group.frozen)
+        return expand(task, group.frozen, stream);
+    MR_TRY(copyFrozen(task, m_memory.packedLanding, stream));
+    const bool isLast = task.firstElement + task.elementCount == group.frozenElements;
+    return isLast ? expand(task, m_memory.packedLanding, stream) : Status();
 }
 
-// All of a group. This lane runs in order, so one landing serves all.
-Status PassTasks::fetchPacked(const Task& task, Stream& stream)
+// From the host, or from a stage. `to`: where the group begins, as it is held.
+Status PassTasks::copyFrozen(const Task& task, std::byte* to, Stream& stream)
 {
     const GroupMemory& group = m_memory.group(task.group);
-    std::byte* from = group.frozen;
-    if (group.frozenOnHost) {
-        from = m_memory.packedLanding;
-        m_traffic.toDevice += static_cast<std::int64_t>(group.packed.bytes);
-        MR_TRY(stream.copy(from, {group.frozenOnHost, group.packed.bytes}));
-    }
+    const auto before = [&](std::int64_t element) {
+        return frozenBytesBefore(
+            element, group.frozenElements, group.packed.bytes, sizeOf(m_memory.compute()));
+    };
+    const std::size_t first = before(task.firstElement);
+    const std::size_t bytes = before(task.firstElement + task.elementCount) - first;
+    m_traffic.toDevice += static_cast<std::int64_t>(bytes);
+    if (task.stage < 0)
+        return stream.copy(to + first, group.frozenOnHost.subspan(first, bytes));
+    const std::span<std::byte> stage = m_memory.disk().of(task.stage);
+    const std::int32_t tile = m_memory.disk().cuts().frozenTileOf(task.group, task.firstElement);
+    for (const FrozenPiece& piece : m_memory.frozenPieces.of(tile))
+        MR_TRY(stream.copy(to + piece.at, stage.subspan(piece.stageAt + piece.lead, piece.bytes)));
+    return {};
+}
+
+Status PassTasks::expand(const Task& task, std::byte* from, Stream& stream)
+{
     const DType compute = m_memory.compute();
     std::byte* slot = m_memory.weightBytes(task);
-    for (const PackedTensor& tensor : group.packed.tensors) {
+    for (const PackedTensor& tensor : m_memory.group(task.group).packed.tensors) {
         std::byte* to = slot + sizeOf(compute) * static_cast<std::size_t>(tensor.first);
         const TensorView out = vectorView(to, compute, tensor.elements);
         MR_TRY(tensor.isPacked

@@ -35,7 +35,8 @@ private:
     Status fetchBatch(const Task& task, Stream& stream);
     Status fetchWeights(const Task& task, Stream& stream);
     Status fetchFrozen(const Task& task, Stream& stream);
-    Status fetchPacked(const Task& task, Stream& stream);
+    Status copyFrozen(const Task& task, std::byte* to, Stream& stream);
+    Status expand(const Task& task, std::byte* from, Stream& stream);
     Status sendWeights(const Task& task, Stream& stream);
     Status moveBoundary(const Task& task, Stream& stream);
     Status moveActivations(const Task& task, Stream& stream);

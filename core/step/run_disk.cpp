@@ -34,13 +34,33 @@ Result<DiskLayout> runDiskLayout(const MemoryPlan& plan, std::span<const double>
             if (plan.boundaries.tileOf(layer, slot) >= 0)
                 tiles.push_back(
                     {fmt::format("layer {} boundary {}", layer, slot), plan.boundaryStageBytes});
-    return layOutTiles(tiles, shares);
+    return tiles.empty() ? Result<DiskLayout>(DiskLayout()) : layOutTiles(tiles, shares);
 }
 
-Result<std::unique_ptr<DiskStore>> openRunDisk(const MemoryPlan& plan, const RunDiskSpec& spec,
-    std::span<std::byte> slots, FailureLatch& latch)
+namespace {
+
+// Behind all tiles of scratch files.
+Status addFrozen(const RunDiskSpec& spec, const FrozenPieces& frozen, DiskLayout& layout,
+    DiskStore::Files& files)
 {
-    if (spec.folders.empty())
+    const auto first = static_cast<int>(layout.fileBytes.size());
+    for (const std::filesystem::path& path : spec.base.files) {
+        MR_ASSIGN(DiskFile file, DiskFile::openToRead(path));
+        layout.fileBytes.push_back(file.bytes());
+        files.others.push_back(std::move(file));
+    }
+    for (const FrozenPiece& piece : frozen.all())
+        layout.tiles.push_back(
+            {piece.name, piece.lead + piece.bytes, first + piece.file, piece.offset, true});
+    return {};
+}
+
+} // namespace
+
+Result<std::unique_ptr<DiskStore>> openRunDisk(
+    const MemoryPlan& plan, const RunDiskSpec& spec, const RunDiskNeeds& needs, FailureLatch& latch)
+{
+    if (spec.folders.empty() && plan.usesScratch())
         return Status::error(ErrorKind::InvalidArgument,
             "this plan keeps part of the run on disk and no scratch folder is named for it; give "
             "one on an SSD (--disk-path)");
@@ -48,12 +68,14 @@ Result<std::unique_ptr<DiskStore>> openRunDisk(const MemoryPlan& plan, const Run
     shares.resize(spec.folders.size(), 1.0);
     MR_ASSIGN(auto layout, runDiskLayout(plan, shares));
     std::vector<ScratchSpec> wanted;
-    for (std::size_t i = 0; i < spec.folders.size(); ++i)
+    for (std::size_t i = 0; i < layout.fileBytes.size(); ++i)
         wanted.push_back(
             {spec.folders[i], spec.runId, static_cast<int>(i), layout.fileBytes[i], layout.hash()});
-    MR_ASSIGN(auto files, openScratchFiles(wanted, spec.scratch));
+    DiskStore::Files files;
+    MR_ASSIGN(files.scratch, openScratchFiles(wanted, spec.scratch));
+    MR_TRY(addFrozen(spec, needs.frozen, layout, files));
     DiskOptions options = spec.store;
-    options.memory = {slots};
+    options.memory = {needs.slots};
     return DiskStore::open(std::move(layout), std::move(files), latch, std::move(options));
 }
 

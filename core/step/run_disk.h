@@ -9,6 +9,7 @@
 #pragma once
 
 #include "core/plan/memory_plan.h"
+#include "core/step/frozen_pieces.h"
 #include "core/tier/disk_store.h"
 
 #include <millrace/status.h>
@@ -27,16 +28,22 @@ struct RunDiskSpec {
     std::vector<double> shares;                 // share of bytes for each folder; empty: equal ones
     std::string runId = "run";                  // names the files
     DiskOptions store;                          // all except its memory
+    BaseFiles base;                             // for a plan with frozen weights on disk
     ScratchOptions scratch; // asked and called on the calling thread; of all files together
 };
 
 // The stored parts of each of the plan's tiles, numbered as DiskCuts::stored does, and boundaries
-// behind them. Files get tiles in proportion to `shares`.
+// behind them. Files get tiles in proportion to `shares`; there are none where nothing is written.
 Result<DiskLayout> runDiskLayout(const MemoryPlan& plan, std::span<const double> shares);
 
-// Fills the files, all at once, which takes as long as writing them does. They are removed with the
-// store.
+// What the store is opened for, beside the plan.
+struct RunDiskNeeds {
+    std::span<std::byte> slots;
+    const FrozenPieces& frozen; // stored behind all else
+};
+// Fills the scratch files, all at once, which takes as long as writing them does. They are removed
+// with the store. Files of frozen weights are opened to be read.
 Result<std::unique_ptr<DiskStore>> openRunDisk(const MemoryPlan& plan, const RunDiskSpec& spec,
-    std::span<std::byte> slots, FailureLatch& latch);
+    const RunDiskNeeds& needs, FailureLatch& latch);
 
 } // namespace mr

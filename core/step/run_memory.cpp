@@ -114,6 +114,7 @@ Status RunMemory::bindWork(
     m_boundaries = BoundaryMemory(tiers, config, m_shape);
     m_activations = ActivationMemory(tiers, config, m_shape, m_slots, m_recompute);
     m_disk = DiskPlaces(tiers);
+    m_firstPiece = tiers.plan().firstFrozenPiece();
     layoutScratch(config, m_shape, device(MemoryUse::Workspace), scratch);
     const bool trains = std::any_of(m_groups.begin(), m_groups.end(),
         [](const GroupMemory& group) { return group.accumulator != nullptr; });

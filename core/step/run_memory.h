@@ -15,6 +15,7 @@
 #include "core/step/activation_memory.h"
 #include "core/step/boundary_memory.h"
 #include "core/step/disk_places.h"
+#include "core/step/frozen_pieces.h"
 #include "core/step/group_memory.h"
 #include "core/step/window_memory.h"
 #include "core/tier/tier_store.h"
@@ -51,6 +52,8 @@ public:
     const BoundaryMemory& boundaries() const noexcept { return m_boundaries; }
     const ActivationMemory& activations() const noexcept { return m_activations; }
     const DiskPlaces& disk() const noexcept { return m_disk; }
+    // Number of a piece of frozen weights among all that is stored: they come behind boundaries.
+    std::int32_t storedPiece(std::int32_t piece) const noexcept { return m_firstPiece + piece; }
 
     // Weights as ops read them, for a task that names a slot; and their bytes.
     const BlockTensors& weightsOf(const Task& task) const;
@@ -81,9 +84,10 @@ public:
 
     BlockScratch scratch;
     HeadScratch head;
-    TensorView headProduct;  // null data unless planned
-    AddedApart apart;        // lent by the run; nothing in most
-    bool addsAdapter = true; // false: blocks answer as if they had none
+    TensorView headProduct;    // null data unless planned
+    AddedApart apart;          // lent by the run; nothing in most
+    FrozenPieces frozenPieces; // of weights on disk
+    bool addsAdapter = true;   // false: blocks answer as if they had none
     ModelConstants constants;
     ScalarViews scalars;
     ScalarViews hostScalars;
@@ -116,6 +120,7 @@ private:
     BoundaryMemory m_boundaries;
     ActivationMemory m_activations;
     DiskPlaces m_disk;
+    std::int32_t m_firstPiece = 0;
     std::vector<std::byte*> m_weightSlots;
     TensorView m_cache; // (blocks * seqLen, Q)
     std::vector<GroupMemory> m_groups;

@@ -86,14 +86,20 @@ Status StateAccess::uploadWeights(GroupId group, std::int64_t first, const Maste
 Status StateAccess::writeFrozen(GroupId group, std::int64_t first, const MasterView& master)
 {
     const GroupMemory& memory = m_memory.group(group);
-    if (!memory.frozenOnHost)
+    if (memory.frozen)
         return upload(memory.frozen, first, master);
-    const std::size_t offset = static_cast<std::size_t>(first) * sizeOf(m_memory.compute());
-    std::byte* to = memory.frozenOnHost + offset;
+    const std::size_t each = sizeOf(m_memory.compute());
+    const auto end = static_cast<std::int64_t>(memory.frozenOnHost.size() / each);
+    const auto count =
+        static_cast<std::size_t>(std::clamp<std::int64_t>(end - first, 0, std::ssize(master.high)));
+    if (count == 0)
+        return {}; // they are on disk
+    const MasterView here = master.part(0, count);
+    std::byte* to = memory.frozenOnHost.data() + static_cast<std::size_t>(first) * each;
     if (m_memory.compute() == DType::BF16)
-        std::memcpy(to, master.high.data(), master.high.size_bytes());
+        std::memcpy(to, here.high.data(), here.high.size_bytes());
     else
-        std::transform(master.high.begin(), master.high.end(), master.low.begin(),
+        std::transform(here.high.begin(), here.high.end(), here.low.begin(),
             reinterpret_cast<float*>(to), joinHalves);
     return {};
 }
@@ -101,9 +107,11 @@ Status StateAccess::writeFrozen(GroupId group, std::int64_t first, const MasterV
 Status StateAccess::writePacked(GroupId group, std::size_t at, std::span<const std::byte> bytes)
 {
     const GroupMemory& memory = m_memory.group(group);
-    if (!memory.frozenOnHost)
+    if (memory.frozen)
         return m_copier.toDevice(memory.frozen + at, bytes);
-    std::memcpy(memory.frozenOnHost + at, bytes.data(), bytes.size());
+    if (at < memory.frozenOnHost.size())
+        std::memcpy(memory.frozenOnHost.data() + at, bytes.data(),
+            std::min(bytes.size(), memory.frozenOnHost.size() - at));
     return {};
 }
 
@@ -111,10 +119,14 @@ Status StateAccess::readFrozen(GroupId group, std::int64_t first, std::span<std:
 {
     const GroupMemory& memory = m_memory.group(group);
     const std::size_t offset = static_cast<std::size_t>(first) * sizeOf(m_memory.compute());
-    if (!memory.frozenOnHost)
+    if (memory.frozen)
         return m_copier.toHost(out, memory.frozen + offset);
-    std::memcpy(out.data(), memory.frozenOnHost + offset, out.size());
-    return {};
+    const std::size_t end = memory.frozenOnHost.size();
+    const std::size_t here = std::min(out.size(), end > offset ? end - offset : 0);
+    if (here > 0)
+        std::memcpy(out.data(), memory.frozenOnHost.data() + offset, here);
+    return here == out.size() ? Status()
+                              : m_disk->readFrozen(group, offset + here, out.subspan(here));
 }
 
 // In the compute type, to elements from `first` on.

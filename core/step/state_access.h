@@ -35,7 +35,8 @@ public:
     Status writeMaster(GroupId group, std::int64_t first, const MasterView& master);
     // Makes the weights that ops read from the same.
     Status uploadWeights(GroupId group, std::int64_t first, const MasterView& master);
-    // Puts weights that no step changes into their home. Precondition: the group has such.
+    // Puts weights that no step changes into their home, as far as that is memory: on disk they
+    // are already. Precondition: the group has such.
     Status writeFrozen(GroupId group, std::int64_t first, const MasterView& master);
     // Puts bytes into the home of packed weights.
     Status writePacked(GroupId group, std::size_t at, std::span<const std::byte> bytes);

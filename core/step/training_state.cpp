@@ -32,11 +32,15 @@ Status TrainingState::build(Device& device, const TrainingStateParts& parts, Tie
     MR_TRY(memory.status());
     m_memory = std::move(memory).value();
     m_memory->apart = parts.apart;
-    if (parts.memory.bytes(Tier::PinnedHost, MemoryUse::HighPlane) > 0 || parts.memory.usesDisk())
+    if (parts.memory.bytes(Tier::PinnedHost, MemoryUse::HighPlane) > 0 ||
+        parts.memory.usesScratch())
         m_updater = std::make_unique<HostUpdater>(parts.updateThreads, m_latch);
     if (parts.memory.usesDisk()) {
-        MR_ASSIGN(m_disk, openRunDisk(parts.memory, parts.disk ? *parts.disk : RunDiskSpec{},
-                              m_memory->disk().all(), m_latch));
+        const RunDiskSpec disk = parts.disk ? *parts.disk : RunDiskSpec{};
+        MR_ASSIGN(m_memory->frozenPieces,
+            FrozenPieces::cut(parts.memory, parts.shape, sizeOf(parts.micro.compute), disk.base));
+        MR_ASSIGN(m_disk, openRunDisk(parts.memory, disk,
+                              {m_memory->disk().all(), m_memory->frozenPieces}, m_latch));
     }
     MR_ASSIGN(m_executor, StepExecutor::create(device, *m_memory, parts.config, parts.table,
                               m_updater.get(), m_disk.get()));

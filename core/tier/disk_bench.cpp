@@ -182,8 +182,8 @@ Result<std::unique_ptr<DiskStore>> openStore(const DiskBenchSpec& spec, const Ha
     options.readBytesInFlight = static_cast<std::uint64_t>(spec.depth) * spec.requestBytes;
     options.writeBytesInFlight = options.readBytesInFlight;
     options.memory = {tiles};
-    std::vector<ScratchFile> files;
-    files.push_back(std::move(file));
+    DiskStore::Files files;
+    files.scratch.push_back(std::move(file));
     return DiskStore::open(halves.layout, std::move(files), latch, options);
 }
 

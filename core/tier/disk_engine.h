@@ -8,7 +8,7 @@
 
 #pragma once
 
-#include "core/tier/scratch_file.h"
+#include "core/tier/disk_file.h"
 #include "core/tier/thread_io.h"
 #include "core/tier/uring_setup.h"
 
@@ -31,11 +31,12 @@ struct DiskEngineChoice {
     std::string about; // for the log and the plan
 };
 
-// Overwrites the beginning of each file: there must be nothing in them yet.
-Result<DiskEngineChoice> chooseDiskEngine(std::span<const ScratchFile> files,
-    const DiskEngineWish& wish, const UringCalls& calls = systemUringCalls());
+// Overwrites the beginning of each file that is not read alone: there must be nothing in them yet.
+Result<DiskEngineChoice> chooseDiskEngine(
+    DiskFiles files, const DiskEngineWish& wish, const UringCalls& calls = systemUringCalls());
 
-// Writes up to 1 MiB at the beginning of each file, reads it into other memory and compares.
-Status testDiskIo(DiskIo& io, std::span<const ScratchFile> files);
+// Writes up to 1 MiB at the beginning of each file, reads it into other memory and compares; of a
+// file that is read alone, compares its beginning with what the system reads.
+Status testDiskIo(DiskIo& io, DiskFiles files);
 
 } // namespace mr

@@ -25,8 +25,10 @@ enum class DiskQueue : std::uint8_t { Weights, Boundaries, StateIn, Out };
 inline constexpr std::size_t kDiskQueues = 4;
 
 struct DiskTimes {
-    std::int64_t beginNs = 0; // its event and gate had passed and its turn had come
-    std::int64_t endNs = 0;   // its last byte was there
+    // Its event and gate had passed and its turn had come. Jobs of one task share these: the first
+    // of them begins and the last one ends. 0 before.
+    std::int64_t beginNs = 0;
+    std::int64_t endNs = 0; // its last byte was there
 };
 
 struct DiskJob {

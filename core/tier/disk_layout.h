@@ -42,11 +42,15 @@ struct DiskTile {
     std::uint64_t bytes = 0; // that mean something; diskPadded(bytes) are moved
     int file = 0;
     std::uint64_t offset = 0;
+    bool isReadOnly = false; // a part of a file that is not the store's
 };
+
+// Files of a layout.
+inline constexpr std::size_t kMostDiskFiles = 256;
 
 struct DiskLayout {
     std::vector<DiskTile> tiles;          // in access order
-    std::vector<std::uint64_t> fileBytes; // with the header page
+    std::vector<std::uint64_t> fileBytes; // with the header page; of others as they are
 
     // XXH3 of names, sizes and places: two layouts that differ have different values.
     std::uint64_t hash() const;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bitset>
 #include <string>
 
 namespace mr {
@@ -87,19 +88,19 @@ std::uint64_t DiskPump::budget(DiskOp op) const noexcept
 void DiskPump::issueQueue(std::size_t queue)
 {
     Queue& state = m_queues[queue];
-    std::uint64_t fullFiles = 0; // bits: file * 2 + direction
+    std::bitset<2 * kMostDiskFiles> fullFiles; // bits: file * 2 + direction
     for (std::uint32_t i = state.unissued; i != state.seen; ++i) {
         if (i == state.started && !begin(queue, i))
             return;
         const DiskJob& job = m_parts.shared.rings[queue].at(i);
         const auto file = static_cast<std::size_t>(tileOf(job).file);
-        const std::uint64_t bit = std::uint64_t{1} << (file * 2 + indexOf(job.op));
-        if ((fullFiles & bit) != 0)
+        const std::size_t bit = file * 2 + indexOf(job.op);
+        if (fullFiles.test(bit))
             return;
         if (issuePieces(queue, i))
             state.unissued += i == state.unissued ? 1 : 0;
         else
-            fullFiles |= bit;
+            fullFiles.set(bit);
     }
 }
 
@@ -113,7 +114,7 @@ bool DiskPump::begin(std::size_t queue, std::uint32_t index)
     }
     Active& active = activeOf(queue, index);
     active = {};
-    if (job.times)
+    if (job.times && job.times->beginNs == 0) // else another job of the same task was first
         job.times->beginNs = nowNs();
     Status status = job.after ? job.after->wait() : Status();
     if (status.ok())

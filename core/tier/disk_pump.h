@@ -15,10 +15,10 @@
 #pragma once
 
 #include "core/base/failure_latch.h"
+#include "core/tier/disk_file.h"
 #include "core/tier/disk_jobs.h"
 #include "core/tier/disk_tiles.h"
 #include "core/tier/disk_verdict.h"
-#include "core/tier/scratch_file.h"
 
 #include <array>
 #include <cstdint>
@@ -29,7 +29,7 @@ namespace mr {
 
 struct DiskPumpParts {
     const DiskNames& names;
-    std::span<const ScratchFile> files;
+    DiskFiles files;
     DiskIo& io;
     FailureLatch& latch;
     DiskShared& shared;
@@ -81,6 +81,7 @@ private:
     Active& activeOf(std::size_t queue, std::uint32_t job) noexcept;
     std::uint64_t& inFlight(const DiskJob& job) noexcept;
     std::uint64_t budget(DiskOp op) const noexcept;
+    std::int64_t resultOf(const Piece& piece, std::int64_t result) const noexcept;
 
     void issueQueue(std::size_t queue);
     bool begin(std::size_t queue, std::uint32_t index);

@@ -74,8 +74,8 @@ void DiskPump::complete(const DiskCompletion& completion)
         return; // only waited for
     const auto index = static_cast<std::uint32_t>(completion.tag);
     Piece& piece = m_pieces[index];
-    const DiskVerdict verdict = judgeCompletion(
-        jobOf(piece).op, piece.bytes - piece.moved, completion.result, piece.attempts);
+    const DiskVerdict verdict = judgeCompletion(jobOf(piece).op, piece.bytes - piece.moved,
+        resultOf(piece, completion.result), piece.attempts);
     if (verdict.action == DiskAction::Done)
         return finishPiece(index);
     if (verdict.action == DiskAction::Fail)
@@ -86,6 +86,18 @@ void DiskPump::complete(const DiskCompletion& completion)
                             ? nowNs() + (kShortestPauseNs << (piece.attempts.busy - 1))
                             : 0;
     m_again.push_back(index);
+}
+
+// The last page of somebody else's file may end anywhere: a read of it that comes to the end is
+// whole.
+std::int64_t DiskPump::resultOf(const Piece& piece, std::int64_t result) const noexcept
+{
+    const DiskTile& tile = tileOf(jobOf(piece));
+    const DiskFile& file = *m_parts.files[static_cast<std::size_t>(tile.file)];
+    const std::uint64_t first = tile.offset + piece.at + piece.moved;
+    const bool isEnd =
+        result > 0 && tile.isReadOnly && first + static_cast<std::uint64_t>(result) == file.bytes();
+    return isEnd ? static_cast<std::int64_t>(piece.bytes - piece.moved) : result;
 }
 
 void DiskPump::finishPiece(std::uint32_t index)
@@ -133,7 +145,7 @@ void DiskPump::failPiece(const Piece& piece, std::int64_t result)
                                           piece.bytes - piece.moved, job.memory.data() + at),
         result);
     // Somebody else's hand on the file explains more than an error number.
-    const Status touched = m_parts.files[static_cast<std::size_t>(tileOf(job).file)].check();
+    const Status touched = m_parts.files[static_cast<std::size_t>(tileOf(job).file)]->check();
     fail(touched.ok() ? status
                       : Status::error(ErrorKind::Io, touched.message() + " " + status.message()));
 }

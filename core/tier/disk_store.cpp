@@ -21,11 +21,11 @@ constexpr std::chrono::milliseconds kPoll{20};
 // The block layer splits larger requests; a disk that takes less than this is not worth obeying.
 constexpr std::uint64_t kLeastRequestBytes = std::uint64_t{64} << 10;
 
-std::uint32_t requestBytesFor(std::span<const ScratchFile> files, std::uint64_t wanted)
+std::uint32_t requestBytesFor(DiskFiles files, std::uint64_t wanted)
 {
     std::uint64_t bytes = std::min<std::uint64_t>(wanted, kDiskRequestBytes);
-    for (const ScratchFile& file : files)
-        if (auto folder = inspectScratchFolder(file.path().parent_path()); folder.ok())
+    for (const DiskFile* file : files)
+        if (auto folder = inspectScratchFolder(file->path().parent_path()); folder.ok())
             bytes = std::min(
                 bytes, std::max(kLeastRequestBytes, folder.value().requestBytes.value_or(bytes)));
     return static_cast<std::uint32_t>(
@@ -34,21 +34,24 @@ std::uint32_t requestBytesFor(std::span<const ScratchFile> files, std::uint64_t 
 
 } // namespace
 
-DiskStore::DiskStore(
-    DiskLayout layout, std::vector<ScratchFile> files, FailureLatch& latch, DiskOptions options)
+DiskStore::DiskStore(DiskLayout layout, Files files, FailureLatch& latch, DiskOptions options)
     : m_layout(std::move(layout))
-    , m_files(std::move(files))
+    , m_owned(std::move(files))
     , m_latch(latch)
     , m_options(std::move(options))
 {
     m_names.layout = &m_layout;
-    for (const ScratchFile& file : m_files)
-        m_names.paths.push_back(file.path().string());
+    for (const ScratchFile& file : m_owned.scratch)
+        m_files.push_back(&file);
+    for (const DiskFile& file : m_owned.others)
+        m_files.push_back(&file);
+    for (const DiskFile* file : m_files)
+        m_names.paths.push_back(file->path().string());
     m_requestBytes = requestBytesFor(m_files, m_options.requestBytes);
 }
 
 Result<std::unique_ptr<DiskStore>> DiskStore::open(
-    DiskLayout layout, std::vector<ScratchFile> files, FailureLatch& latch, DiskOptions options)
+    DiskLayout layout, Files files, FailureLatch& latch, DiskOptions options)
 {
     auto store = std::unique_ptr<DiskStore>(
         new DiskStore(std::move(layout), std::move(files), latch, std::move(options)));
@@ -70,15 +73,15 @@ Result<std::unique_ptr<DiskStore>> DiskStore::open(
 
 Status DiskStore::checkFit() const
 {
-    if (m_files.size() != m_layout.fileBytes.size() || m_files.size() > kMostFiles)
+    if (m_files.size() != m_layout.fileBytes.size() || m_files.size() > kMostDiskFiles)
         return Status::error(
             ErrorKind::Internal, fmt::format("disk store: {} files for a layout of {}, at most {}",
-                                     m_files.size(), m_layout.fileBytes.size(), kMostFiles));
+                                     m_files.size(), m_layout.fileBytes.size(), kMostDiskFiles));
     for (std::size_t i = 0; i < m_files.size(); ++i)
-        if (m_files[i].bytes() < m_layout.fileBytes[i])
+        if (m_files[i]->bytes() < m_layout.fileBytes[i])
             return Status::error(
                 ErrorKind::Internal, fmt::format("{} has {} bytes, its layout {}", m_names.paths[i],
-                                         m_files[i].bytes(), m_layout.fileBytes[i]));
+                                         m_files[i]->bytes(), m_layout.fileBytes[i]));
     return checkFiles();
 }
 
@@ -160,8 +163,8 @@ DiskStats DiskStore::stats() const noexcept
 
 Status DiskStore::checkFiles() const
 {
-    for (const ScratchFile& file : m_files)
-        MR_TRY(file.check());
+    for (const DiskFile* file : m_files)
+        MR_TRY(file->check());
     return {};
 }
 

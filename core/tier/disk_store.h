@@ -9,7 +9,7 @@
 //          still moving, and their gates open in that order, so the generations of one gate ascend
 //          if all its jobs are of one queue. Among queues: Weights, Boundaries, StateIn, Out.
 //          Requests are not ordered: a job that reads what another writes must wait for its gate.
-// Ownership Owns the files. Events, gates and memory of a job stay the caller's and must live,
+// Ownership Owns the open files. Events, gates and memory of a job stay the caller's and must live,
 //          unchanged, until the gate is open at its generation and, after an error, until the store
 //          is gone. Nothing is allocated after open().
 // Errors   The first goes to the latch: Io, DataCorrupt (bytes read are not those written),
@@ -68,12 +68,13 @@ struct DiskStats {
 class DiskStore
 {
 public:
-    static constexpr std::size_t kMostFiles = 32;
-
-    // `files` are those of `layout`, in order, at least of its sizes. Overwrites the beginning of
-    // each (the engine's self-test).
-    static Result<std::unique_ptr<DiskStore>> open(DiskLayout layout,
-        std::vector<ScratchFile> files, FailureLatch& latch, DiskOptions options = {});
+    struct Files {
+        std::vector<ScratchFile> scratch;  // its beginning is overwritten (the engine's self-test)
+        std::vector<DiskFile> others = {}; // behind these, to be read alone
+    };
+    // `files` are those of `layout`, in order, at least of its sizes.
+    static Result<std::unique_ptr<DiskStore>> open(
+        DiskLayout layout, Files files, FailureLatch& latch, DiskOptions options = {});
     ~DiskStore();
     DiskStore(const DiskStore&) = delete;
     DiskStore& operator=(const DiskStore&) = delete;
@@ -97,15 +98,15 @@ public:
     Status checkFiles() const;
 
 private:
-    DiskStore(DiskLayout layout, std::vector<ScratchFile> files, FailureLatch& latch,
-        DiskOptions options);
+    DiskStore(DiskLayout layout, Files files, FailureLatch& latch, DiskOptions options);
     Status checkFit() const;
     Status openEngine();
     void threadMain(std::promise<Status> opened);
 
     // Constant after open().
     const DiskLayout m_layout;
-    std::vector<ScratchFile> m_files;
+    const Files m_owned;
+    std::vector<const DiskFile*> m_files; // all of them
     FailureLatch& m_latch;
     DiskOptions m_options;
     DiskNames m_names;

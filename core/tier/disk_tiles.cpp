@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include <utility>
+
 namespace mr {
 namespace {
 
@@ -32,6 +34,18 @@ bool DiskTiles::isVerified(DiskVerify verify, DiskTileId tile, std::uint64_t gen
     return (static_cast<std::uint64_t>(tile.value) + generation) % kSampleOneOf == 0;
 }
 
+DiskTiles::DiskTiles(const DiskNames& names, DiskVerify verify)
+    : m_names(names)
+    , m_states(names.layout->tiles.size())
+    , m_verify(verify)
+{
+    for (std::size_t i = 0; i < m_states.size(); ++i)
+        if (names.layout->tiles[i].isReadOnly) {
+            m_states[i].isReadOnly = true;
+            m_states[i].state = State::Clean;
+        }
+}
+
 Status DiskTiles::beginRead(DiskTileId tile, bool& hashed)
 {
     Tile& entry = at(tile);
@@ -47,13 +61,15 @@ Status DiskTiles::beginRead(DiskTileId tile, bool& hashed)
         break;
     }
     ++entry.readers;
-    hashed = entry.hashed;
+    hashed = entry.isReadOnly ? isVerified(m_verify, tile, ++entry.generation) : entry.hashed;
     return {};
 }
 
 Status DiskTiles::beginWrite(DiskTileId tile, bool& hashed)
 {
     Tile& entry = at(tile);
+    if (entry.isReadOnly)
+        return planError(m_names.words(DiskOp::Write, tile), "its file is to be read alone");
     if (entry.state == State::Writing || entry.readers > 0)
         return planError(m_names.words(DiskOp::Write, tile),
             entry.readers > 0 ? "it is being read at this moment"
@@ -68,9 +84,17 @@ Status DiskTiles::endRead(DiskTileId tile, bool hashed, std::uint64_t hash)
 {
     Tile& entry = at(tile);
     --entry.readers;
+    if (entry.isReadOnly && hashed && !std::exchange(entry.hashed, true))
+        entry.hash = hash;
     if (!hashed || hash == entry.hash)
         return {};
     entry.state = State::Bad;
+    if (entry.isReadOnly)
+        return Status::error(ErrorKind::DataCorrupt,
+            "disk " + m_names.words(DiskOp::Read, tile) +
+                ": what was read is not what was there before. Another program changed the file, "
+                "or the drive, its cable or the memory is faulty." +
+                diskWayOut());
     return Status::error(ErrorKind::DataCorrupt,
         fmt::format(
             "disk {}: what was read is not what was written (write {} of the tile). The drive, its "

@@ -7,7 +7,7 @@
 // Threads  One (the disk thread).
 // Errors   Internal: the plan reads a tile that it never wrote, or overlaps. Io: the tile is lost.
 //          DataCorrupt: the bytes are not those that were written.
-// Units    Generations count the writes of a tile, from 1.
+// Units    Generations count the writes of a tile, from 1; where it is read alone, its reads.
 
 #pragma once
 
@@ -29,12 +29,9 @@ enum class DiskVerify : std::uint8_t {
 class DiskTiles
 {
 public:
-    DiskTiles(const DiskNames& names, DiskVerify verify)
-        : m_names(names)
-        , m_states(names.layout->tiles.size())
-        , m_verify(verify)
-    {
-    }
+    // Tiles that are read alone are there from the beginning: their first read is what others are
+    // compared with.
+    DiskTiles(const DiskNames& names, DiskVerify verify);
 
     // May a read or a write of it begin? Sets `hashed` if the job has to sum up the hashes of its
     // blocks.
@@ -61,6 +58,7 @@ private:
         int readers = 0;
         State state = State::NeverWritten;
         bool hashed = false;
+        bool isReadOnly = false;
     };
 
     Tile& at(DiskTileId tile) noexcept { return m_states[static_cast<std::size_t>(tile.value)]; }

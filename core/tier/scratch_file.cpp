@@ -62,22 +62,6 @@ Status foreign(const std::filesystem::path& path)
                         "choose another folder.");
 }
 
-// False, if the system says that no aligned page can go past its cache. Kernels before 6.1 are
-// silent, which means nothing.
-bool mayBeDirect(int descriptor)
-{
-#ifdef STATX_DIOALIGN
-    struct statx info {
-    };
-    if (::statx(descriptor, "", AT_EMPTY_PATH, STATX_DIOALIGN, &info) == 0 &&
-        (info.stx_mask & STATX_DIOALIGN) != 0)
-        return info.stx_dio_offset_align != 0 && info.stx_dio_offset_align <= kDiskPageBytes &&
-               info.stx_dio_mem_align <= kDiskPageBytes;
-#endif
-    (void)descriptor;
-    return true;
-}
-
 // Bytes that look like training state to a drive: it can neither compress nor deduplicate them.
 void fillWithNoise(std::byte* data, std::uint64_t bytes)
 {
@@ -93,41 +77,35 @@ void fillWithNoise(std::byte* data, std::uint64_t bytes)
 } // namespace
 
 ScratchFile::ScratchFile(ScratchFile&& other) noexcept
+    : DiskFile(std::move(other))
+    , m_reused(other.m_reused)
+    , m_remove(std::exchange(other.m_remove, false))
 {
-    *this = std::move(other);
 }
 
 ScratchFile& ScratchFile::operator=(ScratchFile&& other) noexcept
 {
-    std::swap(m_descriptor, other.m_descriptor);
-    std::swap(m_path, other.m_path);
-    std::swap(m_bytes, other.m_bytes);
-    std::swap(m_inode, other.m_inode);
-    std::swap(m_deviceNumber, other.m_deviceNumber);
-    std::swap(m_direct, other.m_direct);
     std::swap(m_reused, other.m_reused);
     std::swap(m_remove, other.m_remove);
-    std::swap(m_access, other.m_access);
+    DiskFile::operator=(std::move(other));
     return *this;
 }
 
 ScratchFile::~ScratchFile()
 {
-    if (m_descriptor < 0)
-        return;
     struct stat info {
     };
-    if (m_remove && ::stat(m_path.c_str(), &info) == 0 && info.st_ino == m_inode)
-        ::unlink(m_path.c_str());
-    ::close(m_descriptor);
+    if (m_remove && descriptor() >= 0 && ::stat(path().c_str(), &info) == 0 &&
+        info.st_ino == inode())
+        ::unlink(path().c_str());
 }
 
 Result<ScratchFile> ScratchFile::open(const ScratchSpec& spec, const ScratchOptions& options)
 {
     MR_TRY(checkSpec(spec));
     ScratchFile file;
-    file.m_path = spec.folder / (fmt::format("millrace-{}-{}.scratch", spec.runId, spec.index));
-    file.m_bytes = spec.bytes;
+    file.setPath(
+        spec.folder / fmt::format("millrace-{}-{}.scratch", spec.runId, spec.index), spec.bytes);
     MR_TRY(file.claim(spec, options));
     MR_TRY(file.prepare(spec, options));
     return file;
@@ -137,25 +115,22 @@ Result<ScratchFile> ScratchFile::open(const ScratchSpec& spec, const ScratchOpti
 Status ScratchFile::claim(const ScratchSpec& spec, const ScratchOptions& options)
 {
     for (int i = 0; i < kClaimTries; ++i) {
-        if (m_descriptor >= 0)
-            ::close(m_descriptor);
-        m_descriptor =
-            ::open(m_path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-        if (m_descriptor < 0 && (errno == ELOOP || errno == EISDIR || errno == ENXIO))
-            return foreign(m_path);
+        setDescriptor(
+            ::open(path().c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
+        if (descriptor() < 0 && (errno == ELOOP || errno == EISDIR || errno == ENXIO))
+            return foreign(path());
         struct stat info {
         };
-        if (m_descriptor < 0 || ::fstat(m_descriptor, &info) != 0)
-            return scratchError("cannot open", m_path, errno);
+        if (descriptor() < 0 || ::fstat(descriptor(), &info) != 0)
+            return scratchError("cannot open", path(), errno);
         if (!S_ISREG(info.st_mode))
-            return foreign(m_path);
-        m_inode = info.st_ino;
-        m_deviceNumber = info.st_dev;
+            return foreign(path());
+        setIdentity(info.st_dev, info.st_ino);
         MR_TRY(lock(spec, options));
-        if (::stat(m_path.c_str(), &info) == 0 && info.st_ino == m_inode)
+        if (::stat(path().c_str(), &info) == 0 && info.st_ino == inode())
             return {};
     }
-    return scratchError("cannot claim", m_path, EAGAIN);
+    return scratchError("cannot claim", path(), EAGAIN);
 }
 
 // A program that was killed has its lock until the system has ended its requests: that is waited
@@ -164,44 +139,44 @@ Status ScratchFile::lock(const ScratchSpec& spec, const ScratchOptions& options)
 {
     pid_t holder = 0;
     for (int i = 0; i < kLockTries; ++i) {
-        if (::flock(m_descriptor, LOCK_EX | LOCK_NB) == 0)
+        if (::flock(descriptor(), LOCK_EX | LOCK_NB) == 0)
             return {};
-        holder = lockHolder(m_inode);
+        holder = lockHolder(inode());
         if (holder > 0 && !isGone(holder))
             break;
         if (options.cancelled && options.cancelled())
             return Status::error(
-                ErrorKind::Cancelled, "stopped while " + m_path.string() + " was in use");
+                ErrorKind::Cancelled, "stopped while " + path().string() + " was in use");
         std::this_thread::sleep_for(kLockWait);
     }
     const std::string who = holder > 0 ? fmt::format(" (process {})", holder) : "";
-    return Status::error(ErrorKind::Io, m_path.string() + " is in use by another program" + who +
+    return Status::error(ErrorKind::Io, path().string() + " is in use by another program" + who +
                                             ". Wait for it to end, or choose another folder than " +
                                             spec.folder.string() + ".");
 }
 
 Status ScratchFile::prepare(const ScratchSpec& spec, const ScratchOptions& options)
 {
-    MR_ASSIGN(auto header, readScratchHeader(m_descriptor, m_path, spec));
+    MR_ASSIGN(auto header, readScratchHeader(descriptor(), path(), spec));
     if (header.kind == ScratchHeaderKind::Foreign)
-        return foreign(m_path);
+        return foreign(path());
     struct stat info {
     };
-    if (::fstat(m_descriptor, &info) != 0)
-        return scratchError("cannot look at", m_path, errno);
+    if (::fstat(descriptor(), &info) != 0)
+        return scratchError("cannot look at", path(), errno);
     m_reused = header.kind == ScratchHeaderKind::Ours && header.filled &&
                header.bytes == spec.bytes && static_cast<std::uint64_t>(info.st_size) == spec.bytes;
     if (!m_reused) {
         m_remove = true; // useless until it is filled
-        if (::ftruncate(m_descriptor, 0) != 0)
-            return scratchError("cannot empty", m_path, errno);
+        if (::ftruncate(descriptor(), 0) != 0)
+            return scratchError("cannot empty", path(), errno);
         MR_TRY(reserve(spec));
     }
-    MR_TRY(writeScratchHeader(m_descriptor, m_path, spec, m_reused));
+    MR_TRY(writeScratchHeader(descriptor(), path(), spec, m_reused));
     chooseAccess(options.direct);
     if (!m_reused) {
         MR_TRY(fill(options));
-        MR_TRY(writeScratchHeader(m_descriptor, m_path, spec, true));
+        MR_TRY(writeScratchHeader(descriptor(), path(), spec, true));
     }
     m_remove = false;
     return {};
@@ -212,46 +187,20 @@ Status ScratchFile::reserve(const ScratchSpec& spec) const
 {
     struct statvfs info {
     };
-    if (::fstatvfs(m_descriptor, &info) != 0)
+    if (::fstatvfs(descriptor(), &info) != 0)
         return scratchError("cannot ask for the free space of", spec.folder, errno);
     const std::uint64_t free = static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
     const int error = free < spec.bytes
                           ? ENOSPC
-                          : ::posix_fallocate(m_descriptor, 0, static_cast<off_t>(spec.bytes));
+                          : ::posix_fallocate(descriptor(), 0, static_cast<off_t>(spec.bytes));
     if (error == ENOSPC || error == EDQUOT || error == EFBIG)
         return Status::error(ErrorKind::OutOfMemory,
             "the scratch file needs " + formatBytes(spec.bytes) + " and " + spec.folder.string() +
                 " has " + formatBytes(free) + " free (" + std::generic_category().message(error) +
                 "). Free some, choose a folder on another disk, or keep less on the disk.");
     if (error != 0)
-        return scratchError("cannot reserve the space of", m_path, error);
+        return scratchError("cannot reserve the space of", path(), error);
     return {};
-}
-
-// O_DIRECT where the system offers it and a real read passes: the offer alone says yes too often.
-void ScratchFile::chooseAccess(bool direct)
-{
-    m_direct = false;
-    if (!direct) {
-        m_access = "buffered I/O, as asked for";
-        return;
-    }
-    if (!mayBeDirect(m_descriptor)) {
-        m_access = "buffered I/O, slower: this file system offers no direct I/O in pages of 4 KiB";
-        return;
-    }
-    const int flags = ::fcntl(m_descriptor, F_GETFL);
-    const DiskMemory page(kDiskPageBytes);
-    int error = ::fcntl(m_descriptor, F_SETFL, flags | O_DIRECT) == 0 ? 0 : errno;
-    if (error == 0 && ::pread(m_descriptor, page.data(), kDiskPageBytes, 0) !=
-                          static_cast<ssize_t>(kDiskPageBytes)) {
-        error = errno;
-        (void)::fcntl(m_descriptor, F_SETFL, flags);
-    }
-    m_direct = error == 0;
-    m_access = m_direct ? "direct I/O"
-                        : "buffered I/O, slower: direct I/O is refused here (" +
-                              std::generic_category().message(error) + ")";
 }
 
 Status ScratchFile::fill(const ScratchOptions& options) const
@@ -259,54 +208,31 @@ Status ScratchFile::fill(const ScratchOptions& options) const
     const DiskMemory block(kFillBytes);
     fillWithNoise(block.data(), kFillBytes);
     std::uint64_t done = kDiskPageBytes;
-    while (done < m_bytes) {
+    while (done < bytes()) {
         if (options.cancelled && options.cancelled())
             return Status::error(ErrorKind::Cancelled, "stopped while the scratch file " +
-                                                           m_path.string() +
+                                                           path().string() +
                                                            " was written; it was removed");
         std::memcpy(block.data(), &done, sizeof(done)); // no two blocks alike
-        const std::uint64_t bytes = std::min(kFillBytes, m_bytes - done);
-        const ssize_t put = ::pwrite(m_descriptor, block.data(), bytes, static_cast<off_t>(done));
+        const std::uint64_t count = std::min(kFillBytes, bytes() - done);
+        const ssize_t put = ::pwrite(descriptor(), block.data(), count, static_cast<off_t>(done));
         if (put < 0 && errno == EINTR)
             continue;
         const auto whole =
             static_cast<std::uint64_t>(std::max<ssize_t>(put, 0)) / kDiskPageBytes * kDiskPageBytes;
         if (whole == 0)
             return scratchError(
-                fmt::format("cannot fill at byte {} of", done), m_path, put < 0 ? errno : EIO);
-        const bool isSyncDue = !m_direct && done / kSyncBytes != (done + whole) / kSyncBytes;
+                fmt::format("cannot fill at byte {} of", done), path(), put < 0 ? errno : EIO);
+        const bool isSyncDue = !direct() && done / kSyncBytes != (done + whole) / kSyncBytes;
         done += whole;
-        if (isSyncDue && ::fdatasync(m_descriptor) != 0)
-            return scratchError("cannot bring to the disk", m_path, errno);
+        if (isSyncDue && ::fdatasync(descriptor()) != 0)
+            return scratchError("cannot bring to the disk", path(), errno);
         if (options.progress)
-            options.progress(done, m_bytes);
+            options.progress(done, bytes());
     }
-    if (::fdatasync(m_descriptor) != 0)
-        return scratchError("cannot bring to the disk", m_path, errno);
+    if (::fdatasync(descriptor()) != 0)
+        return scratchError("cannot bring to the disk", path(), errno);
     return {};
-}
-
-Status ScratchFile::check() const
-{
-    struct stat own {
-    };
-    struct stat named {
-    };
-    if (::fstat(m_descriptor, &own) != 0)
-        return scratchError("cannot look at", m_path, errno);
-    const bool there = ::stat(m_path.c_str(), &named) == 0;
-    std::string what;
-    if (own.st_nlink == 0)
-        what = "was deleted";
-    else if (static_cast<std::uint64_t>(own.st_size) != m_bytes)
-        what = fmt::format("has {} bytes and not its {}", own.st_size, m_bytes);
-    else if (!there || named.st_ino != m_inode || named.st_dev != m_deviceNumber)
-        what = "was moved or replaced";
-    if (what.empty())
-        return {};
-    return Status::error(ErrorKind::Io, "scratch file " + m_path.string() + " " + what +
-                                            " while the run used it. Leave the scratch folder "
-                                            "alone, and resume from the last checkpoint.");
 }
 
 } // namespace mr

@@ -15,6 +15,8 @@
 
 #pragma once
 
+#include "core/tier/disk_file.h"
+
 #include <millrace/status.h>
 
 #include <cstdint>
@@ -40,7 +42,7 @@ struct ScratchOptions {
     bool direct = true; // false: never O_DIRECT
 };
 
-class ScratchFile
+class ScratchFile : public DiskFile
 {
 public:
     ScratchFile() = default;
@@ -51,17 +53,7 @@ public:
     // Blocks: fills the file. What is in it is to be thought of as noise, always.
     static Result<ScratchFile> open(const ScratchSpec& spec, const ScratchOptions& options = {});
 
-    int descriptor() const noexcept { return m_descriptor; }
-    const std::filesystem::path& path() const noexcept { return m_path; }
-    std::uint64_t bytes() const noexcept { return m_bytes; }
-    bool direct() const noexcept { return m_direct; }
     bool reused() const noexcept { return m_reused; } // it had been filled before
-    // "direct I/O", or why not, in words.
-    const std::string& access() const noexcept { return m_access; }
-
-    // Io, if the file was deleted, cut or replaced since it was opened.
-    Status check() const;
-
     void removeOnClose() noexcept { m_remove = true; }
 
 private:
@@ -70,17 +62,9 @@ private:
     Status prepare(const ScratchSpec& spec, const ScratchOptions& options);
     Status reserve(const ScratchSpec& spec) const;
     Status fill(const ScratchOptions& options) const;
-    void chooseAccess(bool direct);
 
-    int m_descriptor = -1;
-    std::filesystem::path m_path;
-    std::uint64_t m_bytes = 0;
-    std::uint64_t m_inode = 0;
-    std::uint64_t m_deviceNumber = 0;
-    bool m_direct = false;
     bool m_reused = false;
     bool m_remove = false;
-    std::string m_access;
 };
 
 // A scratch file of Millrace that lies in a folder.

@@ -50,11 +50,11 @@ private Q_SLOTS:
 
         QCOMPARE(filling.written.size(), std::size_t{4}); // at 3 s of 4.4, and the end
         QCOMPARE(filling.written[0],
-            std::string("\rWriting the scratch file: 4.0 GiB of 12.0 GiB\x1b[K"));
+            std::string("\rPreparing files on disk: 4.0 GiB of 12.0 GiB\x1b[K"));
         QCOMPARE(filling.written[1],
-            std::string("\rWriting the scratch file: 7.0 GiB of 12.0 GiB\x1b[K"));
+            std::string("\rPreparing files on disk: 7.0 GiB of 12.0 GiB\x1b[K"));
         QCOMPARE(filling.written[3],
-            std::string("\rWriting the scratch file: 12.0 GiB of 12.0 GiB\x1b[K\n"));
+            std::string("\rPreparing files on disk: 12.0 GiB of 12.0 GiB\x1b[K\n"));
         filling.line.end();
         QCOMPARE(filling.written.size(), std::size_t{4}); // it has ended already
     }

@@ -710,7 +710,7 @@ private slots:
         QVERIFY(stop->isVisible());
         auto* message = notice->findChild<MessageLabel*>();
         QTRY_COMPARE(
-            message->text(), QString("Writing the scratch file: %1 of %2")
+            message->text(), QString("Preparing files on disk: %1 of %2")
                                  .arg(memoryText(3.0 * 0x1p30), memoryText(12.0 * 0x1p30)));
         stop->click();
 

@@ -39,6 +39,17 @@ Bench benchOf(int blocks, const std::map<std::string, std::string>& options = {}
     return bench;
 }
 
+Bench benchOnDisk(const std::string& share, std::size_t packed)
+{
+    Bench bench = benchOf(5);
+    bench.shape.readsFrozen = true;
+    for (GroupShape& group : std::span(bench.shape.groups).subspan(1, 5))
+        group.packedBytes = packed;
+    bench.policy = policyWith("ssd-vertical", {{"weights-on-disk", share}});
+    bench.policy.tileElements = 4096; // a quarter on disk
+    return bench;
+}
+
 std::vector<int> groupsOf(const StepPlan& plan, TaskKind kind)
 {
     std::vector<int> groups;
@@ -166,6 +177,79 @@ private Q_SLOTS:
         const Status status = bench.check();
         QVERIFY2(status.ok(), status.message().c_str());
         QCOMPARE(groupsOf(bench.plan(), TaskKind::FetchFrozen).size(), std::size_t{4 * (3 + 1)});
+    }
+
+    // Through stages, in tiles of their own, and in place of host memory.
+    void aShareComesFromDisk()
+    {
+        for (const std::size_t packed : {std::size_t{0}, std::size_t{3000}}) {
+            Bench bench = benchOnDisk("0.5", packed);
+            bench.build();
+            QCOMPARE(bench.check().message(), std::string());
+
+            QCOMPARE(bench.plan().weightStages, 4);
+            std::int64_t read = 0;
+            int tiles = 0;
+            for (const Task& task : bench.plan().tasks) {
+                const bool onDisk = task.firstElement >= kGroupElements / 2;
+                if (task.kind == TaskKind::FetchFrozen)
+                    QCOMPARE(task.stage >= 0, onDisk);
+                if (task.kind != TaskKind::ReadFrozen)
+                    continue;
+                QVERIFY(onDisk);
+                ++tiles;
+                read += diskBytes(bench.plan(), task, bench.shape, bench.precision);
+            }
+            QCOMPARE(tiles, 2 * 8); // of 1,024 elements; 8 fetches as ever
+            const std::int64_t block = packed > 0 ? 3000 : 2 * kGroupElements;
+            const std::int64_t inMemory = packed > 0 ? 1280 : kGroupElements;
+            QCOMPARE(read, 8 * (block - inMemory));
+            QCOMPARE(diskTraffic(bench.plan(), bench.shape, bench.precision).writtenBytes, 0);
+            const MemoryPlan memory = memoryOf(bench);
+            QCOMPARE(memory.bytes(Tier::PinnedHost, MemoryUse::FrozenWeights),
+                static_cast<std::size_t>(5 * inMemory));
+            QCOMPARE(memory.bytes(Tier::Disk), static_cast<std::size_t>(5 * (block - inMemory)));
+            QCOMPARE(memory.scratchBytes(), std::size_t{0});
+            QVERIFY(memory.usesDisk() && !memory.usesScratch());
+        }
+    }
+
+    // A run that trains layers may go on without the model's files.
+    void onlyWhatLiesInFilesIsReadFromThere()
+    {
+        Bench bench = benchOnDisk("1", 0);
+        bench.shape.readsFrozen = false;
+        bench.build();
+        QCOMPARE(bench.check().message(), std::string());
+        QVERIFY(groupsOf(bench.plan(), TaskKind::ReadFrozen).empty());
+        QCOMPARE(memoryOf(bench).bytes(Tier::Disk), std::size_t{0});
+    }
+
+    void aTileOutOfItsPlaceIsFound()
+    {
+        const char* disk = "state on disk comes before its update";
+        Bench bench = benchOnDisk("1", 0);
+        const auto broken = [&](TaskKind kind, auto change) {
+            bench.build();
+            change(bench.find(kind, 6));
+        };
+        bench.build();
+        bench.erase(TaskKind::ReadFrozen, 6);
+        BREAKS(bench, disk);
+        broken(TaskKind::ReadFrozen, [](Task& task) { task.stage ^= 1; });
+        BREAKS(bench, "task");
+        broken(TaskKind::ReadFrozen, [](Task& task) { task.stage = 9; });
+        BREAKS(bench, "there is no such place");
+        broken(TaskKind::ReadFrozen, [](Task& task) { task.waitCount = 0; });
+        BREAKS(bench, "a slot is refilled only after its last reader");
+        broken(TaskKind::FetchFrozen, [](Task& task) { task.stage = -1; });
+        BREAKS(bench, "there is no such place");
+        broken(TaskKind::FetchFrozen, [](Task& task) { task.waitCount = 0; });
+        BREAKS(bench, "task");
+        bench = benchOnDisk("0.5", 0);
+        bench.build();
+        bench.find(TaskKind::FetchFrozen, 0).stage = 0;
+        BREAKS(bench, "its weights are in memory");
     }
 
     // Below the first block with an adapter nothing comes back.

@@ -62,7 +62,8 @@ constexpr std::array kTypes{true, false};
 
 bool isOnlyOfLayers(const QString& words)
 {
-    return !words.startsWith(QLatin1String("streamed"));
+    return !words.startsWith(QLatin1String("streamed")) &&
+           !words.startsWith(QLatin1String("ssd-vertical"));
 }
 
 TinyRun runOf(const QString& kind)
@@ -99,7 +100,8 @@ void TestFrozenPolicies::everyPolicyGivesTheBitsOfResident_data()
              "streamed order=by-microbatch", "streamed weights-on-device=0.4 boundary=device",
              "streamed activations-on-host=0.5", "streamed clip-mode=per-group", "zero-offload",
              "deep-optimizer-states device-share=0.5",
-             "ssd-vertical weights-on-disk=1 gradients-on-disk=1"})
+             "ssd-vertical weights-on-disk=1 gradients-on-disk=1",
+             "ssd-vertical weights-on-disk=0.6 buffers=1 tile=4KiB weights-on-device=0.4"})
         for (const QString kind : {"adapter", "layers", "nf4"})
             for (const bool bf16 : kTypes) {
                 const bool isLayers = kind == QLatin1String("layers");
@@ -153,6 +155,11 @@ void TestFrozenPolicies::everyPolicyGivesTheBitsOfResident()
     QCOMPARE(result.peakDeviceBytes, result.plannedDeviceBytes);
     QCOMPARE(result.peakHostBytes, result.plannedHostBytes);
     QCOMPARE(result.allocationsInSteps, std::size_t{0});
+    QCOMPARE(result.diskReadBytes, result.plannedDisk.readBytes);
+    QCOMPARE(result.diskWrittenBytes, result.plannedDisk.writtenBytes);
+    const bool isOnDisk = words.startsWith(QLatin1String("ssd-vertical"));
+    QCOMPARE(result.diskReadBytes > 0, isOnDisk);
+    QCOMPARE(result.diskWrittenBytes > 0, isOnDisk && kind == QLatin1String("layers"));
 }
 
 void TestFrozenPolicies::theHostHoldsTheModelAndNothingOfItGoesBack()

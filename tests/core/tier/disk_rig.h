@@ -12,6 +12,8 @@
 
 #include <chrono>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -101,17 +103,45 @@ struct DiskRig {
 
     Status open()
     {
-        std::vector<ScratchFile> files;
-        for (std::size_t i = 0; i < layout.fileBytes.size(); ++i) {
+        DiskStore::Files files;
+        const std::size_t others = other.empty() ? 0 : 1;
+        for (std::size_t i = 0; i < layout.fileBytes.size() - others; ++i) {
             auto file = ScratchFile::open({folder.path().toStdString(), "test", static_cast<int>(i),
                 layout.fileBytes[i], layout.hash()});
             MR_TRY(file.status());
-            files.push_back(std::move(file).value());
+            files.scratch.push_back(std::move(file).value());
+        }
+        if (others > 0) {
+            auto file = DiskFile::openToRead(otherPath());
+            MR_TRY(file.status());
+            files.others.push_back(std::move(file).value());
         }
         auto opened = DiskStore::open(layout, std::move(files), latch, options);
         MR_TRY(opened.status());
         store = std::move(opened).value();
         return {};
+    }
+
+    std::filesystem::path otherPath() const
+    {
+        return std::filesystem::path(folder.path().toStdString()) / "other";
+    }
+    void writeOther() const
+    {
+        std::ofstream out(otherPath(), std::ios::binary);
+        out.write(reinterpret_cast<const char*>(other.data()),
+            static_cast<std::streamsize>(other.size()));
+    }
+    // The tile is what `other` has from `offset` on, in a file of its own.
+    void putOther(int tile, std::uint64_t offset)
+    {
+        DiskTile& its = layout.tiles[static_cast<std::size_t>(tile)];
+        its.bytes = other.size() - offset;
+        its.file = static_cast<int>(layout.fileBytes.size());
+        its.offset = offset;
+        its.isReadOnly = true;
+        layout.fileBytes.push_back(other.size());
+        writeOther();
     }
 
     DiskJob job(DiskOp op, DiskQueue queue, int tile)
@@ -165,6 +195,7 @@ struct DiskRig {
     DiskFaults faults;
     FailureLatch latch;
     DiskLayout layout;
+    std::vector<std::byte> other;             // somebody else's file; empty: there is none
     std::vector<DiskMemory> memory;           // by tile
     std::vector<std::unique_ptr<Gate>> gates; // by queue
     std::unique_ptr<Gate> key;                // the gate a test makes jobs wait for

@@ -23,11 +23,12 @@ struct Bench {
         if (!opened.ok())
             qFatal("%s", opened.status().message().c_str());
         files.push_back(std::move(opened).value());
+        opens = {&files.front()};
         const std::vector<std::span<std::byte>> regions = {memory.all()};
         DiskEngineWish wish{engine, kDiskThreads, {}};
         if (registered)
             wish.memory = regions;
-        auto choice = chooseDiskEngine(files, wish);
+        auto choice = chooseDiskEngine(opens, wish);
         if (!choice.ok())
             qFatal("%s", choice.status().message().c_str());
         about = choice.value().about;
@@ -60,6 +61,7 @@ struct Bench {
     QTemporaryDir folder;
     DiskMemory memory{kBlocks * kBlock};
     std::vector<ScratchFile> files;
+    std::vector<const DiskFile*> opens;
     std::string about;
     std::unique_ptr<DiskIo> io;
 };
@@ -134,7 +136,7 @@ private Q_SLOTS:
     {
         QFETCH(DiskEngine, engine);
         Bench bench(engine);
-        const std::uint64_t end = bench.files[0].bytes();
+        const std::uint64_t end = bench.opens[0]->bytes();
 
         QCOMPARE(oneResult(*bench.io, {DiskOp::Read, 0, end - 4096, bench.memory.data(), 8192, 3}),
             std::int64_t{4096});
@@ -266,11 +268,12 @@ private Q_SLOTS:
         QVERIFY(file.ok());
         std::vector<ScratchFile> files;
         files.push_back(std::move(file).value());
+        const std::vector<const DiskFile*> opens = {&files.front()};
         std::vector<unsigned> asked;
         const UringCalls calls = refusing(error, 0, true, asked);
 
-        auto chosen = chooseDiskEngine(files, {}, calls);
-        const auto insisted = chooseDiskEngine(files, {DiskEngine::Uring}, calls);
+        auto chosen = chooseDiskEngine(opens, {}, calls);
+        const auto insisted = chooseDiskEngine(opens, {DiskEngine::Uring}, calls);
 
         QVERIFY(chosen.ok());
         QCOMPARE(std::string(chosen.value().io->name()), std::string("8 threads"));
@@ -308,7 +311,7 @@ private Q_SLOTS:
             return answer < 0 ? answer : real(ring, parts, static_cast<unsigned>(answer));
         };
 
-        auto chosen = chooseDiskEngine(bench.files, {DiskEngine::Uring, 8, memory}, calls);
+        auto chosen = chooseDiskEngine(bench.opens, {DiskEngine::Uring, 8, memory}, calls);
         QVERIFY(chosen.ok());
         QVERIFY2(
             has(chosen.value().about, word.toStdString().c_str()), chosen.value().about.c_str());
@@ -345,11 +348,11 @@ private Q_SLOTS:
         faults.rules = {{FaultKind::Lost, DiskOp::Write, 0, 0, 1}};
         FaultyIo lying(std::move(bench.io), faults);
 
-        const Status status = testDiskIo(lying, bench.files);
+        const Status status = testDiskIo(lying, bench.opens);
 
         QCOMPARE(status.kind(), ErrorKind::DataCorrupt);
         QVERIFY(has(status.message(), "does not give back"));
-        QVERIFY(testDiskIo(lying, bench.files).ok());
+        QVERIFY(testDiskIo(lying, bench.opens).ok());
     }
 };
 

@@ -386,6 +386,61 @@ private Q_SLOTS:
         QCOMPARE(tiles.generation(DiskTileId{0}), std::uint64_t{2});
     }
 
+    // A tile that begins within the file and ends with it, where no page ends.
+    void aFileOfSomebodyElseIsReadToItsEndAndLeftAlone_data() { engineRows(); }
+    void aFileOfSomebodyElseIsReadToItsEndAndLeftAlone()
+    {
+        QFETCH(DiskEngine, engine);
+        DiskRig rig(with(engine), {kMiB, 2 * kMiB});
+        rig.other.resize(2 * kMiB - 1000 + 4096);
+        fillTile(rig.other, 7, 1);
+        rig.putOther(1, 4096);
+        QVERIFY2(rig.open().ok(), rig.latch.status().message().c_str());
+        QVERIFY(rig.roundTrip(0, 1).ok());
+        const auto before = std::filesystem::last_write_time(rig.otherPath());
+
+        rig.read(1);
+
+        const Status read = rig.wait(DiskQueue::Weights);
+        QVERIFY2(read.ok(), read.message().c_str());
+        QVERIFY(std::memcmp(rig.memory[1].data(), rig.other.data() + 4096, 2 * kMiB - 1000) == 0);
+        QVERIFY(std::filesystem::last_write_time(rig.otherPath()) == before);
+        QVERIFY(rig.store->checkFiles().ok());
+        rig.write(1, 2);
+        QVERIFY(comesTrue([&] { return rig.latch.failed(); }));
+        QVERIFY2(rig.latch.status().message().find("is to be read alone") != std::string::npos,
+            rig.latch.status().message().c_str());
+        rig.store.reset();
+    }
+
+    void aChangeOfSomebodyElsesFileIsNoticed_data() { engineRows(); }
+    void aChangeOfSomebodyElsesFileIsNoticed()
+    {
+        QFETCH(DiskEngine, engine);
+        DiskRig rig(with(engine), {kMiB, kMiB});
+        rig.other.resize(kMiB);
+        rig.putOther(1, 0);
+        QVERIFY2(rig.open().ok(), rig.latch.status().message().c_str());
+        for (int i = 0; i < 2; ++i) {
+            rig.read(1);
+            QVERIFY(rig.wait(DiskQueue::Weights).ok());
+        }
+        rig.other[kMiB - 1] = std::byte{1};
+        rig.writeOther();
+        QVERIFY(!rig.store->checkFiles().ok());
+
+        for (int i = 0; i < 16 && !rig.latch.failed(); ++i) { // one of 16 is compared
+            rig.read(1);
+            (void)rig.wait(DiskQueue::Weights).ok();
+        }
+
+        QCOMPARE(rig.latch.status().kind(), ErrorKind::DataCorrupt);
+        QVERIFY2(
+            rig.latch.status().message().find("not what was there before") != std::string::npos,
+            rig.latch.status().message().c_str());
+        rig.store.reset();
+    }
+
     void theDestructorFinishesWhatWasSubmitted_data() { engineRows(); }
     void theDestructorFinishesWhatWasSubmitted()
     {
@@ -436,8 +491,8 @@ private Q_SLOTS:
         rig.layout.fileBytes[0] += 0;
         auto file = ScratchFile::open({rig.folder.path().toStdString(), "small", 0, 8192, 0});
         QVERIFY(file.ok());
-        std::vector<ScratchFile> files;
-        files.push_back(std::move(file).value());
+        DiskStore::Files files;
+        files.scratch.push_back(std::move(file).value());
 
         const auto store = DiskStore::open(rig.layout, std::move(files), rig.latch, {});
 
