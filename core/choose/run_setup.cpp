@@ -139,7 +139,7 @@ bool hasOwnForm(const RunSetup& setup)
 {
     if (setup.spec.modelDir.empty() || setup.spec.method == "qlora")
         return false;
-    const auto own = ownFiles(setup.spec.modelDir, setup.config, setup.table, setup.micro.compute);
+    auto own = ownFiles(setup.spec.modelDir, setup.config, setup.table, setup.micro.compute);
     return own.ok() ? own.value().has_value() : setup.micro.compute == DType::BF16;
 }
 

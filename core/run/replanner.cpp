@@ -88,8 +88,9 @@ Status Replanner::tryBody(BodySource source, Tier& lacking)
     nameFolders(m_run.setup, disk);
     disk.runId = m_run.uuid;
     disk.scratch = scratchOptions();
-    if (!m_run.setup.memory.disk.frozen.empty())
+    if (!m_run.setup.memory.disk.frozen.empty()) {
         MR_ASSIGN(disk.base, baseFiles(disk.scratch));
+    }
     if (m_run.setup.numbers.verify == VerifyReads::All)
         disk.store.verify = DiskVerify::All;
     TrainingStateParts parts = bodyOf(m_run.setup, disk);

@@ -83,6 +83,28 @@ std::size_t windowBytesOf(const std::string& share, const std::string& policy = 
     return setup.memory.bytes(Tier::PinnedHost);
 }
 
+// Room for an adapter's run beside its frozen blocks, which have 1,600,000 bytes.
+constexpr std::size_t kRest = 8'700'000;
+
+// An adapter beside frozen blocks, which lie in the model's own files. The device has not the room
+// for them.
+RunSetup adapterSetup(std::size_t hostBytes, const std::string& policy, const Options& options = {})
+{
+    RunSetup setup = setupOf(hostBytes, policy, options);
+    setup.spec.diskPaths.clear();
+    setup.spec.method = "lora";
+    setup.shape.readsFrozen = true;
+    setup.readsOwnFiles = true;
+    for (std::size_t g = 0; g < setup.shape.groups.size(); ++g) {
+        const bool isEnd = g == 0 || g + 1 == setup.shape.groups.size();
+        setup.shape.groups[g].frozenElements = 100'000;
+        setup.shape.groups[g].elements = isEnd ? 0 : 1024;
+    }
+    setup.budget.deviceBytes = 1'500'000;
+    setup.budget.diskBytes = 0;
+    return setup;
+}
+
 double weightsOf(const RunSetup& setup)
 {
     return shareOf(setup, "weights-on-disk", 0.0);
@@ -461,6 +483,59 @@ private Q_SLOTS:
         QCOMPARE(windows.spec.policy, std::string("zenflow"));
         QVERIFY(shareOf(windows, "disk-share", 0.0) > 0.0);
         QVERIFY(windows.forecast.stepSeconds < exact.forecast.stepSeconds / 2);
+    }
+
+    // Nothing is written, so the model's own files are read without a folder or room on the disk.
+    void whatTheHostLacksOfAnAdaptersModelIsReadFromItsFiles()
+    {
+        const RunSetup inMemory = chosen(adapterSetup(kRest + 2'000'000, "auto"));
+        QCOMPARE(inMemory.spec.policy, std::string("streamed"));
+        QCOMPARE(inMemory.memory.bytes(Tier::Disk), std::size_t{0});
+        double before = 0.0;
+        for (const std::size_t host : {kRest + 700'000, kRest + 350'000, kRest}) {
+            const RunSetup setup = chosen(adapterSetup(host, "auto"));
+            QCOMPARE(setup.limit, std::string());
+            QCOMPARE(setup.spec.policy, std::string("ssd-vertical"));
+            QVERIFY(setup.memory.bytes(Tier::PinnedHost) <= host);
+            QCOMPARE(setup.memory.scratchBytes(), std::size_t{0});
+            QCOMPARE(setup.diskTraffic.writtenBytes, 0);
+            QVERIFY(setup.diskTraffic.readBytes > 0);
+            const double bytes = static_cast<double>(setup.memory.bytes(Tier::Disk));
+            QVERIFY(bytes > before);
+            before = bytes;
+        }
+    }
+
+    void anAdapterIsReadAsFarAsItIsAskedFor()
+    {
+        const RunSetup all =
+            chosen(adapterSetup(kRest + 2'000'000, "ssd-vertical", {{"weights-on-disk", "1"}}));
+        QCOMPARE(all.memory.bytes(Tier::Disk), std::size_t{8 * 200'000});
+        QCOMPARE(all.memory.bytes(Tier::PinnedHost, MemoryUse::FrozenWeights), std::size_t{0});
+        const RunSetup none = chosen(adapterSetup(kRest + 2'000'000, "ssd-vertical"));
+        QCOMPARE(none.memory.bytes(Tier::Disk), std::size_t{0});
+        QVERIFY(none.numbers.late == std::nullopt);
+    }
+
+    // Another form than the run's needs a file, and so a folder.
+    void weightsOfAnotherFormNeedAFolder()
+    {
+        RunSetup setup = adapterSetup(kRest, "auto");
+        setup.readsOwnFiles = false;
+        const RunSetup streamed = chosen(std::move(setup));
+        QVERIFY(streamed.spec.policy != "ssd-vertical" && !streamed.limit.empty());
+        setup = adapterSetup(kRest, "ssd-vertical");
+        setup.readsOwnFiles = false;
+        const RunSetup refused = chosen(std::move(setup));
+        QVERIFY2(
+            refused.limit.find("no scratch folder is named for a file of") != std::string::npos,
+            refused.limit.c_str());
+        setup = adapterSetup(kRest, "auto");
+        setup.readsOwnFiles = false;
+        setup.spec.diskPaths = {"/"};
+        const RunSetup prepared = chosen(std::move(setup));
+        QCOMPARE(prepared.limit, std::string());
+        QCOMPARE(prepared.spec.policy, std::string("ssd-vertical"));
     }
 
     // `auto` takes the disk where streaming does not fit, and keeps as much in memory as fits.

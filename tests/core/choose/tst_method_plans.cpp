@@ -73,8 +73,8 @@ private Q_SLOTS:
                 planned << QString::fromStdString(plan.policy);
         }
         planned.sort();
-        QCOMPARE(planned, QStringList({"resident", "streamed"}));
-        QVERIFY(plans.size() > 2);
+        QCOMPARE(planned, QStringList({"resident", "ssd-vertical", "streamed"}));
+        QVERIFY(plans.size() > 3);
     }
 
     void optionsOfAdaptersCountForTheAdapterAlone()

@@ -87,6 +87,8 @@ private Q_SLOTS:
     void settingsBesideAnAdapterAreRefused();
     void theAdapterOfAnotherModelIsRefused();
     void aModelThatWasChangedIsNoticedOnResume();
+    void theModelsOwnFileIsReadAndNothingIsWritten();
+    void aPreparedModelIsKeptForTheNextRun();
     void layersThatAreNotTrainedKeepTheirBits();
     void layersGoOnWithoutTheModelTheyBeganWith();
     void defaultsAreThoseOfAdapters();
@@ -127,6 +129,9 @@ void TestAdapterRuns::aResumedRunHasTheBitsOfOneThatNeverStopped_data()
     row("DoRA, fp32, streamed", "streamed", false, false, 0.5, false, -1.0, true);
     row("DoRA, bf16, packed", "resident", false, true, 0.0, true, -1.0, true);
     row("DoRA with dropout, bf16, streamed", "streamed", false, true, 0.5, false, 0.2, true);
+    row("adapter, fp32, from the model's file", "ssd-vertical", false, false, 0.5, true);
+    row("adapter with dropout, bf16, from a file", "ssd-vertical", false, true, 0.0, false, 0.2);
+    row("DoRA, bf16, from a file", "ssd-vertical", false, true, 0.5, false, -1.0, true);
     row("layer, fp32, packed", "resident", true, false, 0.0, true);
     row("layer, bf16", "resident", true, true, 0.5, false);
     row("layer, bf16, streamed", "streamed", true, true, 0.5, false);
@@ -157,6 +162,8 @@ void TestAdapterRuns::aResumedRunHasTheBitsOfOneThatNeverStopped()
     spec.evalEvery = 1;
     if (policy == QLatin1String("streamed"))
         spec.policyOptions["buffers"] = "1";
+    if (policy == QLatin1String("ssd-vertical") && !layers)
+        spec.policyOptions = {{"weights-on-disk", "1"}, {"buffers", "1"}};
     spec.diskPaths = {m_rig.folder.path()};
     spec.outDir += " stopped";
     spec.checkpointEvery = 5;
@@ -303,6 +310,70 @@ void TestAdapterRuns::aModelThatWasChangedIsNoticedOnResume()
     const Outcome resumed = m_rig.resume(spec.outDir, *m_device);
     QVERIFY2(resumed.ended.ok(), resumed.opened.message().c_str());
     QCOMPARE(resumed.progress.step, 12);
+}
+
+// Without a folder to write to.
+void TestAdapterRuns::theModelsOwnFileIsReadAndNothingIsWritten()
+{
+    const Outcome plain = m_rig.train(adapterSpec(m_rig, "in memory"), *m_device);
+    QVERIFY2(plain.ended.ok(), plain.ended.message().c_str());
+    RunSpec spec = adapterSpec(m_rig, "from its file");
+    spec.policy = "ssd-vertical";
+    spec.policyOptions = {{"weights-on-disk", "1"}};
+    const std::string weights = readFile(m_rig.model.path("model.safetensors"));
+
+    const Outcome run = m_rig.train(spec, *m_device);
+
+    QVERIFY2(run.ended.ok(), run.opened.message().c_str());
+    QCOMPARE(run.progress.weightsHash, plain.progress.weightsHash);
+    QVERIFY(readFile(m_rig.model.path("model.safetensors")) == weights);
+    const auto reader = std::move(RunReader::open(m_rig.database)).value();
+    double read = 0.0;
+    double written = 0.0;
+    const std::vector<StepRow> steps = std::move(reader->steps(run.id, 0, 100)).value();
+    for (const StepRow& row : steps) {
+        read += static_cast<double>(row.diskReadBytes);
+        written += static_cast<double>(row.diskWriteBytes);
+    }
+    QVERIFY(read > 0.0);
+    QCOMPARE(written, 0.0);
+}
+
+void TestAdapterRuns::aPreparedModelIsKeptForTheNextRun()
+{
+    const Folder scratch;
+    const auto files = [&] {
+        std::vector<fs::path> found;
+        for (const auto& entry : fs::recursive_directory_iterator(scratch.path()))
+            if (entry.path().extension() == ".safetensors")
+                found.push_back(entry.path());
+        return found;
+    };
+    RunSpec spec = adapterSpec(m_rig, "prepares");
+    spec.method = "qlora";
+    spec.precision = PrecisionChoice::BF16;
+    const Outcome plain = m_rig.train(spec, *m_device);
+    spec.policy = "ssd-vertical";
+    spec.policyOptions = {{"weights-on-disk", "0.5"}};
+    spec.diskPaths = {scratch.path()};
+    spec.outDir += " from the disk";
+
+    const Outcome first = m_rig.train(spec, *m_device);
+
+    QVERIFY2(first.ended.ok(), first.opened.message().c_str());
+    QCOMPARE(first.progress.weightsHash, plain.progress.weightsHash);
+    QCOMPARE(files().size(), std::size_t{1});
+    const auto made = fs::last_write_time(files().front());
+    spec.outDir += " again";
+    const Outcome second = m_rig.train(spec, *m_device);
+    QVERIFY2(second.ended.ok(), second.opened.message().c_str());
+    QCOMPARE(second.progress.weightsHash, plain.progress.weightsHash);
+    QVERIFY(fs::last_write_time(files().front()) == made);
+    spec.diskPaths.clear();
+    spec.outDir += " nowhere";
+    const Outcome refused = m_rig.train(spec, *m_device);
+    QVERIFY2(contains(refused.opened.message(), "no scratch folder is named for a file of"),
+        refused.opened.message().c_str());
 }
 
 void TestAdapterRuns::layersThatAreNotTrainedKeepTheirBits()
