@@ -63,11 +63,23 @@ int smallestShare(const RunSetup& setup, PolicyTrial trial, const Shares& what)
     return fits;
 }
 
+// Beside an adapter all that goes to disk are frozen weights, which are read alone: writing
+// boundaries to keep some of them in memory would wear the drive.
+PolicyNumbers readAlone(const PolicyTrial& trial)
+{
+    PolicyNumbers all;
+    if (policyInfo(trial.policy).doesTake(kAllDisk))
+        all.weightsOnDisk = 1.0;
+    return all;
+}
+
 // All that the policy takes and nobody has said is on disk; boundaries are apart from the rest.
-// Beside an adapter that is the frozen weights, which are read alone: writing boundaries to keep
-// some of them in memory would wear the drive.
 void putAllOnDisk(PolicyTrial& trial, bool isAdapter)
 {
+    if (isAdapter) {
+        trial.numbers = filledUp(std::move(trial.numbers), readAlone(trial));
+        return;
+    }
     const PolicyInfo& policy = policyInfo(trial.policy);
     PolicyNumbers all;
     const double most = trial.numbers.diskShare.value_or(1.0);
@@ -76,7 +88,7 @@ void putAllOnDisk(PolicyTrial& trial, bool isAdapter)
     if (policy.doesTake(kAllDisk)) {
         all.weightsOnDisk = all.gradientsOnDisk = most;
         // Where boundaries stay on the device, none pass through the host.
-        if (trial.numbers.boundary != Tier::Device && !isAdapter)
+        if (trial.numbers.boundary != Tier::Device)
             all.boundariesOnDisk = 1.0;
     }
     trial.numbers = filledUp(std::move(trial.numbers), all);
@@ -115,12 +127,12 @@ PolicyTrial fitted(const RunSetup& setup, PolicyTrial trial)
     return trial;
 }
 
-std::vector<PolicyNumbers> partsOnDevice()
+std::vector<PolicyNumbers> partsOnDevice(std::optional<Tier> boundary)
 {
     std::vector<PolicyNumbers> parts;
     for (const double share : {0.75, 0.5, 0.25, 0.0}) {
         parts.emplace_back().weightsOnDevice = share;
-        parts.back().boundary = Tier::Device;
+        parts.back().boundary = boundary;
     }
     return parts;
 }
@@ -173,13 +185,14 @@ std::vector<PolicyTrial> diskTrials(const RunSetup& setup, bool ratesKnown)
     streams.weightsOnDevice.reset();
     std::vector<PolicyNumbers> keeping = {shapes[0], streams};
     if (isAdapterRun(setup.spec)) // no state has to go with the weights
-        keeping = partsOnDevice();
+        keeping = partsOnDevice(Tier::Device);
     for (const Recompute how : keepingTrials(setup, ratesKnown))
         for (const PolicyNumbers& shape : keeping)
             add(shape, how);
     if (isAdapterRun(setup.spec) && isAllowed(Recompute::Block, setup.spec.recompute))
-        for (const PolicyNumbers& shape : keeping)
-            add(shape, Recompute::Block);
+        for (const auto boundary : {std::optional(Tier::Device), std::optional<Tier>()})
+            for (const PolicyNumbers& shape : partsOnDevice(boundary))
+                add(shape, Recompute::Block);
     if (isAllowed(Recompute::Block, setup.spec.recompute))
         for (const PolicyNumbers& shape : shapes)
             add(shape, Recompute::Block);

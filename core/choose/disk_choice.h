@@ -10,7 +10,8 @@
 // back before boundaries, which have half of their traffic in forward, and gradients come back with
 // state. Shares change no number.
 //
-// Policies with windows have only their state on disk, and move it once a window.
+// Policies with windows have only their state on disk, and move it once a window. Beside an adapter
+// only frozen weights are worth it, which are read alone; boundaries stay in memory.
 //
 // Threads  Pure.
 

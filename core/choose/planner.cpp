@@ -256,7 +256,8 @@ void describeDisk(const RunSetup& setup, PlanReport& report)
 {
     const std::uint64_t held = setup.memory.scratchBytes();
     if (setup.memory.bytes(Tier::Disk) > 0)
-        report.tiers.push_back(tierOf(setup, Tier::Disk, "disk", setup.budget.diskBytes));
+        report.tiers.push_back(tierOf(setup, Tier::Disk, "disk",
+            setup.budget.diskBytes + setup.memory.bytes(Tier::Disk, MemoryUse::FrozenWeights)));
     report.diskReadBytesPerStep = setup.diskTraffic.readBytes;
     report.diskWriteBytesPerStep = setup.diskTraffic.writtenBytes;
     const auto perStep = static_cast<std::uint64_t>(report.diskWriteBytesPerStep);

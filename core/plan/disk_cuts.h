@@ -11,7 +11,7 @@
 // is not late (DiskSends): such a gradient is never on disk.
 //
 // Frozen weights have tiles of their own: the last share of a group's, in its place in the model's
-// own files or in a copy that other runs share. They are read for every use and never written.
+// own files or in one that runs share. They are read for every use and never written.
 //
 // Threads  Pure.
 // Units    Elements of a group; bytes.

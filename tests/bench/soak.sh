@@ -30,7 +30,7 @@ policies+=,zenflow:interval=3:state=compact,zenflow:interval=3:disk-share=0.5:ti
 policies+=,streamed:device-share=0.5:state=compact
 policies+=,ssd-vertical:late=0.25:tile=256KiB,ssd-vertical:disk-share=0.5:state=compact:tile=64KiB
 policies+=,ssd-vertical:weights-on-disk=1:gradients-on-disk=1:tile=64KiB
-policies+=,lora/resident,lora/streamed:buffers=1,qlora/resident,qlora/streamed:buffers=1,layers/streamed,layers/ssd-vertical:late=0.25:tile=64KiB
+policies+=,lora/resident,lora/streamed:buffers=1,qlora/resident,qlora/streamed:buffers=1,lora/ssd-vertical:weights-on-disk=1:buffers=1,qlora/ssd-vertical:weights-on-disk=0.5,layers/streamed,layers/ssd-vertical:late=0.25:tile=64KiB
 if [ "${1:-}" = --fuzz ]; then
     shift
     exec "$root/tests/bench/fuzz.sh" "$@"
