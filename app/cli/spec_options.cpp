@@ -8,7 +8,7 @@
 namespace mr::app {
 namespace {
 
-// "auto, a (in plain words) or b (...); b needs --disk-path"
+// "auto, a (in plain words) or b (...); b needs --disk-path to train more than an adapter"
 std::string policyHelp()
 {
     std::string text = "auto";
@@ -18,7 +18,9 @@ std::string policyHelp()
         text.append(i + 1 == table.size() ? " or " : ", ").append(table[i].name);
         text.append(" (").append(table[i].plainName).append(")");
         if (table[i].usesDisk)
-            needs.append("; ").append(table[i].name).append(" needs --disk-path");
+            needs.append("; ")
+                .append(table[i].name)
+                .append(" needs --disk-path to train more than an adapter");
     }
     return text + needs;
 }

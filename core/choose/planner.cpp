@@ -261,9 +261,13 @@ void describeDisk(const RunSetup& setup, PlanReport& report)
     report.diskReadBytesPerStep = setup.diskTraffic.readBytes;
     report.diskWriteBytesPerStep = setup.diskTraffic.writtenBytes;
     const auto perStep = static_cast<std::uint64_t>(report.diskWriteBytesPerStep);
+    const bool isPrepared = !setup.memory.disk.frozen.empty() && !setup.readsOwnFiles;
+    const std::uint64_t prepared =
+        isPrepared ? preparedBytes(setup.table, setup.micro.compute) : 0; // unless it is there
     if (report.steps > 0)
-        report.diskWriteBytesOfRun =
-            held + static_cast<std::uint64_t>(report.steps) * perStep + savedBytesOfRun(setup);
+        report.diskWriteBytesOfRun = held + prepared +
+                                     static_cast<std::uint64_t>(report.steps) * perStep +
+                                     savedBytesOfRun(setup);
     if (perStep > 0)
         report.wear = wearOf(setup, static_cast<double>(perStep));
 }

@@ -65,7 +65,7 @@ Result<std::optional<BaseFiles>> ownFiles(const std::filesystem::path& folder,
     const ParamTable& model = wholeModel(trained);
     const bool isPacked = trained.frozen && trained.frozen->settings.nf4Base;
     const std::string_view wanted = compute == DType::BF16 ? "BF16" : "F32";
-    MR_ASSIGN(const WeightFiles found, findWeights(folder, config, model));
+    MR_ASSIGN(const WeightFiles found, findWeights(folder, config, model, TiedHead::Believed));
     std::vector<SafetensorsReader> readers;
     for (const std::filesystem::path& file : found.files) {
         MR_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(file));
@@ -94,7 +94,8 @@ Result<std::optional<BaseFiles>> ownFiles(const std::filesystem::path& folder,
 Result<std::string> weightStamp(
     const std::filesystem::path& folder, const ModelConfig& config, const ParamTable& trained)
 {
-    MR_ASSIGN(const WeightFiles found, findWeights(folder, config, wholeModel(trained)));
+    MR_ASSIGN(const WeightFiles found,
+        findWeights(folder, config, wholeModel(trained), TiedHead::Believed));
     std::string words;
     for (const std::filesystem::path& file : found.files) {
         std::error_code error;

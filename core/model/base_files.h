@@ -4,7 +4,7 @@
 // nothing. A model's own files will do where they hold the type that the run computes in; other
 // weights are converted, or packed to 4 bits, once (prepared_base.h).
 //
-// Threads  Values; ownFiles() blocks on files.
+// Threads  Values; ownFiles() and weightStamp() block on headers of files.
 // Errors   Those of findWeights().
 // Units    Bytes.
 

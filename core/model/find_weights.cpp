@@ -268,7 +268,7 @@ Result<WeightFiles> matchTensors(
 } // namespace
 
 Result<WeightFiles> findWeights(
-    const fs::path& folder, const ModelConfig& config, const ParamTable& table)
+    const fs::path& folder, const ModelConfig& config, const ParamTable& table, TiedHead head)
 {
     std::error_code error;
     if (!fs::is_directory(folder, error))
@@ -280,7 +280,8 @@ Result<WeightFiles> findWeights(
         MR_TRY(openShards(folder, found));
     else
         return explainAbsence(folder);
-    if (config.tiedEmbedding && found.fileOf.contains(std::string(kHead)))
+    if (config.tiedEmbedding && head == TiedHead::Compared &&
+        found.fileOf.contains(std::string(kHead)))
         MR_TRY(checkTiedHead(found));
     Result<WeightFiles> files = matchTensors(folder, config, table, found);
     MR_TRY(files.status());

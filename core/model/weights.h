@@ -36,8 +36,11 @@ struct WeightFiles {
     std::uint64_t bytes = 0;
 };
 
-Result<WeightFiles> findWeights(
-    const std::filesystem::path& folder, const ModelConfig& config, const ParamTable& table);
+// A file of a tied model may have a head as well. It is compared with the embedding, which reads
+// both, or believed.
+enum class TiedHead : std::uint8_t { Compared, Believed };
+Result<WeightFiles> findWeights(const std::filesystem::path& folder, const ModelConfig& config,
+    const ParamTable& table, TiedHead head = TiedHead::Compared);
 
 // The master that a folder holds: findWeights, and then each tensor as it is asked for. BF16 and
 // F16 sources are exact; NF4 is read as the numbers it stands for. The table outlives it.
