@@ -1,5 +1,6 @@
 #include "core/run/run_journal.h"
 
+#include "core/base/bytes.h"
 #include "core/base/clock.h"
 #include "core/run/run_history.h"
 #include "core/save/run_files.h"
@@ -26,6 +27,18 @@ PlanReport planReport(const RunContext& run)
     report.device = run.device.info().name;
     report.simulatedLink = run.device.info().simulatedLink;
     return report;
+}
+
+// A file that was prepared stays, so the user has to know of it.
+std::string baseNote(const RunSetup& setup, const DiskFile& file)
+{
+    std::string note =
+        "Frozen weights are read from " + file.path().parent_path().string() + " for every use.";
+    if (!setup.readsOwnFiles)
+        note += " The file of " + formatBytes(file.bytes()) +
+                " there was prepared from the model and stays for later runs; it may be deleted "
+                "when no run uses it.";
+    return note;
 }
 
 } // namespace
@@ -140,8 +153,11 @@ void RunJournal::reportStart()
         reportData();
     if (!m_run.startedAgain.empty())
         messageOfStart(EventLevel::Warning, "started_again", m_run.startedAgain);
-    if (const DiskStore* disk = m_run.body->disk())
+    if (const DiskStore* disk = m_run.body->disk()) {
         messageOfStart(EventLevel::Info, "disk_engine", disk->about());
+        if (!disk->others().empty())
+            messageOfStart(EventLevel::Info, "base", baseNote(m_run.setup, disk->others().front()));
+    }
     const ProductVerdict& products = m_run.products;
     if (products.wasMade())
         messageOfStart(products.isClean() ? EventLevel::Info : EventLevel::Warning, "products",

@@ -94,6 +94,8 @@ public:
     std::uint32_t requestBytes() const noexcept { return m_requestBytes; }
     DiskStats stats() const noexcept;
 
+    // Files that are read alone; in order.
+    const std::vector<DiskFile>& others() const noexcept { return m_owned.others; }
     // Io, if somebody deleted, cut or replaced a file.
     Status checkFiles() const;
 

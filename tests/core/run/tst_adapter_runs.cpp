@@ -327,6 +327,9 @@ void TestAdapterRuns::theModelsOwnFileIsReadAndNothingIsWritten()
     QVERIFY2(run.ended.ok(), run.opened.message().c_str());
     QCOMPARE(run.progress.weightsHash, plain.progress.weightsHash);
     QVERIFY(readFile(m_rig.model.path("model.safetensors")) == weights);
+    const std::string messages = m_rig.messages(run.id);
+    QVERIFY(contains(messages, "are read from " + std::string(m_rig.model.path())));
+    QVERIFY(!contains(messages, "was prepared from the model"));
     const auto reader = std::move(RunReader::open(m_rig.database)).value();
     double read = 0.0;
     double written = 0.0;
@@ -363,6 +366,7 @@ void TestAdapterRuns::aPreparedModelIsKeptForTheNextRun()
     QVERIFY2(first.ended.ok(), first.opened.message().c_str());
     QCOMPARE(first.progress.weightsHash, plain.progress.weightsHash);
     QCOMPARE(files().size(), std::size_t{1});
+    QVERIFY(contains(m_rig.messages(first.id), "was prepared from the model and stays"));
     const auto made = fs::last_write_time(files().front());
     spec.outDir += " again";
     const Outcome second = m_rig.train(spec, *m_device);
