@@ -63,30 +63,20 @@ int smallestShare(const RunSetup& setup, PolicyTrial trial, const Shares& what)
     return fits;
 }
 
-// Beside an adapter all that goes to disk are frozen weights, which are read alone: writing
-// boundaries to keep some of them in memory would wear the drive.
-PolicyNumbers readAlone(const PolicyTrial& trial)
-{
-    PolicyNumbers all;
-    if (policyInfo(trial.policy).doesTake(kAllDisk))
-        all.weightsOnDisk = 1.0;
-    return all;
-}
-
 // All that the policy takes and nobody has said is on disk; boundaries are apart from the rest.
+// Beside an adapter these are frozen weights, which are read alone: writing boundaries to keep some
+// of them in memory would wear the drive.
 void putAllOnDisk(PolicyTrial& trial, bool isAdapter)
 {
-    if (isAdapter) {
-        trial.numbers = filledUp(std::move(trial.numbers), readAlone(trial));
-        return;
-    }
     const PolicyInfo& policy = policyInfo(trial.policy);
     PolicyNumbers all;
     const double most = trial.numbers.diskShare.value_or(1.0);
-    if (policy.doesTake(kDisk))
+    if (policy.doesTake(kAllDisk))
+        all.weightsOnDisk = most;
+    if (policy.doesTake(kDisk) && !isAdapter)
         all.diskShare = most;
-    if (policy.doesTake(kAllDisk)) {
-        all.weightsOnDisk = all.gradientsOnDisk = most;
+    if (policy.doesTake(kAllDisk) && !isAdapter) {
+        all.gradientsOnDisk = most;
         // Where boundaries stay on the device, none pass through the host.
         if (trial.numbers.boundary != Tier::Device)
             all.boundariesOnDisk = 1.0;

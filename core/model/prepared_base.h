@@ -32,7 +32,7 @@ struct PreparedBaseSpec {
     std::string source = {};      // names the weights: weightStamp()
     // All of the model, asked only where the file is to be made. The reader ends before the table.
     std::function<Result<std::unique_ptr<MasterReader>>()> open = {};
-    // Of `all` bytes of the file; called while it is made, or compared.
+    // Says how far making or comparing the file is, of `all` bytes.
     std::function<void(std::uint64_t done, std::uint64_t all)> progress = {};
     std::function<bool()> cancelled = {};
 };

@@ -40,7 +40,7 @@ struct PlanTerms {
     {
         return shape.groups[static_cast<std::size_t>(group.value)].frozenElements;
     }
-    // Those from this element on are on disk.
+    // The group's frozen weights are on disk from this element on.
     std::int64_t frozenDiskFirst(GroupId group) const;
     // Do its frozen weights come to a slot?
     bool fetchesFrozen(GroupId group) const

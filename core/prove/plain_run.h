@@ -49,7 +49,7 @@ struct PlainRunSpec {
 class PlainRun
 {
 public:
-    // Of what the spec trains.
+    // The table of the parameters that the spec trains.
     static Result<ParamTable> tableOf(const PlainRunSpec& spec);
     // The plan alone: nothing is allocated.
     static Result<MemoryPlan> plan(const PlainRunSpec& spec);

@@ -52,7 +52,6 @@ Result<std::uint64_t> DiskTasks::submit(const Task& task, const DiskAfter& after
 {
     if (times)
         *times = {};
-    m_frozenTile = -1; // its place may be filled anew
     if (task.lane == Lane::DiskBoundaries)
         return submitBoundary(task, after, times);
     if (task.kind == TaskKind::ReadFrozen)
@@ -84,6 +83,7 @@ std::uint64_t DiskTasks::submitMove(const Move& move, const DiskAfter& after, Di
         after, times);
 }
 
+// Jobs of a queue open their gates in order: the last one's says that all pieces are there.
 Result<std::uint64_t> DiskTasks::submitFrozen(
     const Task& task, const DiskAfter& after, DiskTimes* times)
 {
@@ -92,47 +92,15 @@ Result<std::uint64_t> DiskTasks::submitFrozen(
         return Status::error(ErrorKind::Internal,
             fmt::format("disk tasks: group {} has no frozen tile at element {}", task.group.value,
                 task.firstElement));
-    return readPieces(tile, task.stage, after, times);
-}
-
-// Jobs of a queue open their gates in order: the last one's says that all are there.
-std::uint64_t DiskTasks::readPieces(
-    std::int32_t tile, int stage, const DiskAfter& after, DiskTimes* times)
-{
-    const std::span<std::byte> place = m_memory.disk().of(stage);
+    const std::span<std::byte> place = m_memory.disk().of(task.stage);
     std::int32_t piece = m_memory.frozenPieces.firstOf(tile);
     std::uint64_t generation = 0;
     for (const FrozenPiece& each : m_memory.frozenPieces.of(tile))
         generation = submitTransfer(
-            {Lane::DiskWeights, false, m_memory.storedPiece(piece++),
+            {task.lane, false, m_memory.storedPiece(piece++),
                 place.subspan(each.stageAt, diskPages(each.lead + each.bytes)), each.bytes},
             after, times);
     return generation;
-}
-
-Status DiskTasks::readFrozen(GroupId group, std::size_t at, std::span<std::byte> out)
-{
-    const DiskCuts& cuts = m_memory.disk().cuts();
-    const int stage = cuts.slots;        // the first for weights
-    std::ranges::fill(out, std::byte{}); // between tensors
-    for (std::int32_t tile = 0; tile < std::ssize(cuts.frozen); ++tile) {
-        if (cuts.frozen[static_cast<std::size_t>(tile)].group != group)
-            continue;
-        for (const FrozenPiece& piece : m_memory.frozenPieces.of(tile)) {
-            const std::size_t from = std::max(at, piece.at);
-            const std::size_t to = std::min(at + out.size(), piece.at + piece.bytes);
-            if (from >= to)
-                continue;
-            if (m_frozenTile != tile) {
-                MR_TRY(waitFor(Lane::DiskWeights, readPieces(tile, stage, {}, nullptr)));
-                m_frozenTile = tile;
-            }
-            std::memcpy(out.data() + (from - at),
-                m_memory.disk().of(stage).data() + piece.stageAt + piece.lead + (from - piece.at),
-                to - from);
-        }
-    }
-    return {};
 }
 
 // The lane turns round once all its earlier tasks are over. Its tasks wait for no other gate.

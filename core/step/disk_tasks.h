@@ -47,8 +47,6 @@ public:
     // Brings the tile that has the element to the first slot, where the caller reads and changes
     // the host's state of it until it asks for another tile. Blocks. Not during a step.
     Status openForChange(GroupId group, std::int64_t element);
-    // Bytes of the group's frozen weights from `at` on, all on disk. Blocks. Not during a step.
-    Status readFrozen(GroupId group, std::size_t at, std::span<std::byte> out);
     // Afterwards all tiles are on disk; those that nobody wrote are zero.
     Status flush();
 
@@ -87,8 +85,6 @@ private:
     Result<std::uint64_t> submitBoundary(
         const Task& task, const DiskAfter& after, DiskTimes* times);
     Result<std::uint64_t> submitFrozen(const Task& task, const DiskAfter& after, DiskTimes* times);
-    std::uint64_t readPieces(
-        std::int32_t tile, int stage, const DiskAfter& after, DiskTimes* times);
     std::uint64_t submitTransfer(
         const Transfer& transfer, const DiskAfter& after, DiskTimes* times);
     Status moveNow(Lane lane, std::int32_t tile);
@@ -104,10 +100,9 @@ private:
     bool m_boundariesGoOut = false; // the last did
     Moved m_moved;
     Moved m_allMoved;
-    std::vector<bool> m_written;    // by tile
-    std::int32_t m_open = -1;       // the tile in the first slot, between steps
-    bool m_changed = false;         // it is not as on disk
-    std::int32_t m_frozenTile = -1; // of frozen weights, in the first stage of weights
+    std::vector<bool> m_written; // by tile
+    std::int32_t m_open = -1;    // the tile in the first slot, between steps
+    bool m_changed = false;      // it is not as on disk
 };
 
 } // namespace mr

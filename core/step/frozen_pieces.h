@@ -42,7 +42,7 @@ public:
         const MemoryPlan& plan, const ModelShape& shape, std::size_t each, const BaseFiles& base);
 
     std::span<const FrozenPiece> all() const noexcept { return m_pieces; }
-    // Those of a tile (DiskCuts::frozen), and the number of the first.
+    // Pieces of a tile (DiskCuts::frozen), and the number of the first.
     std::span<const FrozenPiece> of(std::int32_t tile) const noexcept;
     std::int32_t firstOf(std::int32_t tile) const noexcept
     {

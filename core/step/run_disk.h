@@ -36,7 +36,7 @@ struct RunDiskSpec {
 // behind them. Files get tiles in proportion to `shares`; there are none where nothing is written.
 Result<DiskLayout> runDiskLayout(const MemoryPlan& plan, std::span<const double> shares);
 
-// What the store is opened for, beside the plan.
+// The memory and the pieces that the store is opened for, beside the plan.
 struct RunDiskNeeds {
     std::span<std::byte> slots;
     const FrozenPieces& frozen; // stored behind all else

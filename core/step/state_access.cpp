@@ -121,12 +121,8 @@ Status StateAccess::readFrozen(GroupId group, std::int64_t first, std::span<std:
     const std::size_t offset = static_cast<std::size_t>(first) * sizeOf(m_memory.compute());
     if (memory.frozen)
         return m_copier.toHost(out, memory.frozen + offset);
-    const std::size_t end = memory.frozenOnHost.size();
-    const std::size_t here = std::min(out.size(), end > offset ? end - offset : 0);
-    if (here > 0)
-        std::memcpy(out.data(), memory.frozenOnHost.data() + offset, here);
-    return here == out.size() ? Status()
-                              : m_disk->readFrozen(group, offset + here, out.subspan(here));
+    std::memcpy(out.data(), memory.frozenOnHost.data() + offset, out.size());
+    return {};
 }
 
 // In the compute type, to elements from `first` on.

@@ -41,7 +41,7 @@ public:
     // Puts bytes into the home of packed weights.
     Status writePacked(GroupId group, std::size_t at, std::span<const std::byte> bytes);
     // Elements of the group's frozen weights from `first` on, in the compute type. Precondition:
-    // they are not packed.
+    // they are neither packed nor on disk, as in a run of some layers.
     Status readFrozen(GroupId group, std::int64_t first, std::span<std::byte> out);
 
 private:

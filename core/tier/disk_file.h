@@ -60,7 +60,7 @@ private:
     std::string m_access;
 };
 
-// Those of one store, in the order of its layout.
+// Files of one store, in the order of its layout.
 using DiskFiles = std::span<const DiskFile* const>;
 
 } // namespace mr

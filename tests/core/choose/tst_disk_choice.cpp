@@ -515,6 +515,11 @@ private Q_SLOTS:
         const RunSetup none = chosen(adapterSetup(kRest + 2'000'000, "ssd-vertical"));
         QCOMPARE(none.memory.bytes(Tier::Disk), std::size_t{0});
         QVERIFY(none.numbers.late == std::nullopt);
+        // A share that was said bounds that of the weights.
+        const RunSetup half =
+            chosen(adapterSetup(kRest + 900'000, "ssd-vertical", {{"disk-share", "0.5"}}));
+        QCOMPARE(half.limit, std::string());
+        QVERIFY(weightsOf(half) > 0.0 && weightsOf(half) <= 0.5);
     }
 
     // Another form than the run's needs a file, and so a folder.
