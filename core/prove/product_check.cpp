@@ -109,11 +109,36 @@ public:
         }
         case ProductKind::WeightGradient:
             return checkWeightGradient(product, operands);
+        case ProductKind::Adapter:
+            MR_TRY(checkAdapter(product, operands));
+            return true;
         }
         return true;
     }
 
 private:
+    // Every policy adds the products of an adapter by the product itself, so only their bits count.
+    Status checkAdapter(const RunProduct& product, Operands& operands)
+    {
+        constexpr int kPhase = 7;
+        const WindowShape& w = product.window;
+        WindowProductArgs args;
+        args.transposeA = w.transposeA;
+        args.transposeB = w.transposeB;
+        args.a = {operands.filled(product.compute, w.transposeA ? w.k : w.m, w.a.columns),
+            w.a.first, w.transposeA ? w.m : w.k};
+        args.b = {operands.filled(product.compute, w.transposeB ? w.n : w.k, w.b.columns),
+            w.b.first, w.transposeB ? w.k : w.n};
+        args.out = {operands.blank(product.result, w.m, w.out.columns), w.out.first, w.n};
+        const auto call = [&](Ops& ops, Stream& s) {
+            m_samples.fill(args.out.matrix, kPhase);
+            return ops.windowProduct(args, s);
+        };
+        MR_TRY(sameTwice(product, args.out.matrix, call));
+        args.accumulate = true;
+        return product.mayAddUp ? sameTwice(product, args.out.matrix, call) : Status();
+    }
+
     Result<bool> checkWeightGradient(const RunProduct& product, Operands& operands)
     {
         LinearBackwardWeightArgs args{operands.gradOut(), operands.x(),

@@ -1,6 +1,7 @@
 #include "core/prove/run_products.h"
 
 #include "core/model/block_products.h"
+#include "core/model/frozen_model.h"
 
 #include <fmt/format.h>
 
@@ -42,7 +43,7 @@ bool isAlike(const RunProduct& a, const RunProduct& b) noexcept
 {
     return a.kind == b.kind && a.tokens == b.tokens && a.in == b.in && a.out == b.out &&
            a.compute == b.compute && a.result == b.result && a.isFp8 == b.isFp8 &&
-           a.hasBias == b.hasBias;
+           a.hasBias == b.hasBias && a.window == b.window;
 }
 
 // Keeps each shape once.
@@ -66,16 +67,32 @@ public:
         add(product);
     }
 
-    // Both of the backward pass; the gradient of weights is of this type.
-    void addBackward(RunProduct product, DType gradient, bool mayAddUp)
+    void addInputGradient(RunProduct product)
     {
         product.hasBias = false;
         product.result = product.compute;
         product.kind = ProductKind::InputGradient;
         add(product);
+    }
+
+    void addWeightGradient(RunProduct product, DType gradient, bool mayAddUp)
+    {
+        product.hasBias = false;
         product.result = gradient;
         product.kind = ProductKind::WeightGradient;
         product.mayAddUp = mayAddUp;
+        add(product);
+    }
+
+    void addWindow(const RunProduct& base, const WindowShape& window, DType result, bool mayAddUp)
+    {
+        RunProduct product;
+        product.place = base.place;
+        product.kind = ProductKind::Adapter;
+        product.compute = base.compute;
+        product.result = result;
+        product.mayAddUp = mayAddUp;
+        product.window = window;
         add(product);
     }
 
@@ -85,8 +102,96 @@ private:
     std::vector<RunProduct> m_all;
 };
 
+bool isFrozen(const ParamTable& trained, GroupId group)
+{
+    return trained.frozen && trained.frozen->isFrozen[static_cast<std::size_t>(group.value)];
+}
+
+// The modules of one product of a block, and what they share.
+struct ProductModules {
+    std::vector<AdapterModule> modules;
+    std::int64_t in = 0;
+    std::int64_t ranks = 0;
+};
+
+ProductModules modulesOf(const ParamTable& trained, GroupId group, SlotKind product)
+{
+    ProductModules own;
+    if (!trained.frozen)
+        return own;
+    for (const AdapterModule& module :
+        trained.frozen->adapters[static_cast<std::size_t>(group.value)])
+        if (module.product == product) {
+            own.modules.push_back(module);
+            own.in = module.in;
+            own.ranks += module.rank;
+        }
+    return own;
+}
+
+// Those of block_adapter.cpp: H = x A^T; y += H B^T; Q = G B; B's gradient G^T H; A's Q^T x; and
+// gradX += Q A.
+void addAdapter(
+    const ProductModules& own, const RunProduct& base, const MicroShape& shape, ProductList& list)
+{
+    const std::int64_t tokens = shape.tokens();
+    const WindowShape::Side x{own.in, 0};
+    const WindowShape::Side all{own.ranks, 0};
+    const bool mayAddUp = shape.microBatches > 1;
+    const DType gradient = mayAddUp ? DType::F32 : shape.compute;
+    list.addWindow(base, {tokens, own.ranks, own.in, x, x, all, false, true}, shape.compute, false);
+    for (const AdapterModule& module : own.modules) {
+        const WindowShape::Side hidden{own.ranks, module.firstRank};
+        const WindowShape::Side b{module.rank, 0};
+        const WindowShape::Side y{base.out, module.firstRow};
+        list.addWindow(base, {tokens, module.rows, module.rank, hidden, b, y, false, true},
+            shape.compute, true);
+        list.addWindow(base, {tokens, module.rank, module.rows, y, b, hidden, false, false},
+            shape.compute, false);
+        list.addWindow(base, {module.rows, module.rank, tokens, y, hidden, b, true, false},
+            gradient, mayAddUp);
+    }
+    list.addWindow(base, {own.ranks, own.in, tokens, all, x, x, true, false}, gradient, mayAddUp);
+    list.addWindow(base, {tokens, own.in, own.ranks, all, x, x, false, false}, shape.compute,
+        shape.dropout == 0.0);
+}
+
+void addBlock(const ParamTable& trained, GroupId group, bool hasBackward, const MicroShape& shape,
+    ProductList& list)
+{
+    const ParamTable& model = wholeModel(trained);
+    const bool mayAddUp = shape.microBatches > 1;
+    RunProduct product;
+    product.compute = shape.compute;
+    product.tokens = shape.tokens();
+    for (const BlockProduct& place : kBlockProducts) {
+        const ParamSlot* weight = model.find(group, place.weight);
+        if (!weight)
+            continue; // a model without blocks
+        product.place = place.place;
+        product.out = weight->rows;
+        product.in = weight->cols;
+        product.isFp8 = isInFp8(shape, *weight);
+        product.hasBias = model.find(group, place.bias) != nullptr;
+        list.addForward(product, shape.compute);
+        if (!hasBackward)
+            continue;
+        list.addInputGradient(product);
+        if (!isFrozen(trained, group))
+            list.addWeightGradient(product, mayAddUp ? DType::F32 : shape.compute, mayAddUp);
+        const ProductModules own = modulesOf(trained, group, place.weight);
+        if (own.modules.empty())
+            continue;
+        addAdapter(own, product, shape, list);
+        if (!trained.frozen->settings.dora)
+            continue;
+        product.hasBias = false; // for the gradient of the magnitudes
+        list.addForward(product, shape.compute);
+    }
+}
+
 // Logits by chunks, gradients by larger ones (head.cpp).
-void addHead(const ModelConfig& config, const MicroShape& shape, ProductList& list)
+void addHead(const ModelConfig& config, const MicroShape& shape, bool isFrozen, ProductList& list)
 {
     RunProduct product;
     product.place = "head";
@@ -99,7 +204,9 @@ void addHead(const ModelConfig& config, const MicroShape& shape, ProductList& li
     const DType gradient = mayAddUp || config.tiedEmbedding ? DType::F32 : shape.compute;
     for (const std::int64_t rows : piecesOf(shape.tokens(), most)) {
         product.tokens = rows;
-        list.addBackward(product, gradient, mayAddUp);
+        list.addInputGradient(product);
+        if (!isFrozen)
+            list.addWeightGradient(product, gradient, mayAddUp);
         for (const std::int64_t tokens : piecesOf(rows, std::min(chunk, rows))) {
             product.tokens = tokens;
             list.addForward(product, DType::F32);
@@ -118,6 +225,7 @@ CodeShape codeShapeOf(const RunProduct& product) noexcept
     case ProductKind::InputGradient:
         return {tokens, in, out, kGradientCode};
     case ProductKind::WeightGradient:
+    case ProductKind::Adapter: // in FP8 never
         break;
     }
     return {out, in, tokens, kGradientCode};
@@ -125,6 +233,10 @@ CodeShape codeShapeOf(const RunProduct& product) noexcept
 
 std::size_t RunProduct::bytes() const noexcept
 {
+    if (kind == ProductKind::Adapter)
+        return tensorBytes(compute, window.transposeA ? window.k : window.m, window.a.columns) +
+               tensorBytes(compute, window.transposeB ? window.n : window.k, window.b.columns) +
+               tensorBytes(result, window.m, window.out.columns);
     if (isFp8) { // numbers and codes of both operands, a scale each, and scratch
         const CodeShape shape = codeShapeOf(*this);
         const std::int64_t rows = shape.m + shape.n;
@@ -140,37 +252,31 @@ std::size_t RunProduct::bytes() const noexcept
 
 double RunProduct::flops() const noexcept
 {
+    if (kind == ProductKind::Adapter)
+        return 2.0 * static_cast<double>(window.m) * static_cast<double>(window.n) *
+               static_cast<double>(window.k);
     return 2.0 * static_cast<double>(tokens) * static_cast<double>(in) * static_cast<double>(out);
 }
 
 std::string RunProduct::text() const
 {
+    if (kind == ProductKind::Adapter)
+        return fmt::format("{}, adapter ({} x {} x {})", place, window.m, window.k, window.n);
     constexpr std::array kNames = {"forward", "gradient of inputs", "gradient of weights"};
     return fmt::format("{}, {}{} ({} x {} x {})", place, isFp8 ? "FP8 " : "",
         kNames[static_cast<std::size_t>(kind)], tokens, in, out);
 }
 
 std::vector<RunProduct> runProducts(
-    const ModelConfig& config, const ParamTable& table, const MicroShape& shape)
+    const ModelConfig& config, const ParamTable& trained, const MicroShape& shape)
 {
     ProductList list;
-    RunProduct product;
-    product.compute = shape.compute;
-    product.tokens = shape.tokens();
-    const bool mayAddUp = shape.microBatches > 1;
-    for (const BlockProduct& place : kBlockProducts) {
-        const ParamSlot* weight = table.find(GroupId{1}, place.weight);
-        if (!weight)
-            continue; // a model without blocks
-        product.place = place.place;
-        product.out = weight->rows;
-        product.in = weight->cols;
-        product.isFp8 = isInFp8(shape, *weight);
-        product.hasBias = table.find(GroupId{1}, place.bias) != nullptr;
-        list.addForward(product, shape.compute);
-        list.addBackward(product, mayAddUp ? DType::F32 : shape.compute, mayAddUp);
-    }
-    addHead(config, shape, list);
+    const auto first = std::find_if(trained.groups.begin(), trained.groups.end(),
+        [](const ParamGroup& group) { return group.elements > 0; });
+    const auto head = static_cast<std::int32_t>(trained.groups.size()) - 1;
+    for (std::int32_t g = 1; g < head; ++g)
+        addBlock(trained, GroupId{g}, g >= first - trained.groups.begin(), shape, list);
+    addHead(config, shape, isFrozen(trained, GroupId{head}), list);
     return list.take();
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/model/layout.h"
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -16,7 +17,27 @@
 
 namespace mr {
 
-enum class ProductKind : std::uint8_t { Forward, InputGradient, WeightGradient };
+enum class ProductKind : std::uint8_t { Forward, InputGradient, WeightGradient, Adapter };
+
+// A WindowProductArgs without memory: out (m, n), k products a sum.
+struct WindowShape {
+    struct Side {
+        std::int64_t columns = 0; // of the matrix
+        std::int64_t first = 0;   // that the window has
+
+        auto operator<=>(const Side&) const = default;
+    };
+    std::int64_t m = 0;
+    std::int64_t n = 0;
+    std::int64_t k = 0;
+    Side a;
+    Side b;
+    Side out;
+    bool transposeA = false;
+    bool transposeB = false;
+
+    auto operator<=>(const WindowShape&) const = default;
+};
 
 struct RunProduct {
     std::string
@@ -29,7 +50,9 @@ struct RunProduct {
     DType result = DType::BF16;
     bool isFp8 = false;    // of codes (core/model/block_products.h)
     bool hasBias = false;  // forward
-    bool mayAddUp = false; // a weight gradient that is added to a sum in some micro-batch or chunk
+    bool mayAddUp = false; // a weight gradient that is added to a sum in some micro-batch or chunk;
+                           // of an adapter, any product that is added to what is there
+    WindowShape window;    // of an adapter, in place of tokens, in and out
 
     // All operands, each rounded up to kProductAlign.
     std::size_t bytes() const noexcept;
@@ -49,8 +72,10 @@ struct CodeShape {
 };
 CodeShape codeShapeOf(const RunProduct& product) noexcept;
 
-// In the order of a step: blocks, head; forward, backward.
+// In the order of a step: blocks, head; forward, backward. `trained` is the table of what is
+// trained: a frozen weight has no gradient, and below the first group that is trained there is no
+// backward.
 std::vector<RunProduct> runProducts(
-    const ModelConfig& config, const ParamTable& table, const MicroShape& shape);
+    const ModelConfig& config, const ParamTable& trained, const MicroShape& shape);
 
 } // namespace mr

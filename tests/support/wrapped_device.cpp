@@ -101,7 +101,9 @@ public:
 
     Status windowProduct(const WindowProductArgs& args, Stream& stream) override
     {
-        return forward("windowProduct", &Ops::windowProduct, args, stream);
+        MR_TRY(forward("windowProduct", &Ops::windowProduct, args, stream));
+        m_device.onProduct(args);
+        return {};
     }
 
     Status rope(const RopeArgs& args, Stream& stream) override

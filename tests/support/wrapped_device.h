@@ -57,6 +57,7 @@ public:
     virtual void onProduct(const LinearBackwardInputArgs&) {}
     virtual void onProduct(const LinearBackwardWeightArgs&) {}
     virtual void onProduct(const CodeProductArgs&) {}
+    virtual void onProduct(const WindowProductArgs&) {}
     // The wrapped device's own gate behind one that createGate() returned.
     virtual Gate& innerGate(Gate& gate) { return gate; }
 

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace mr::test::tst_product_check {
@@ -33,8 +34,31 @@ struct Rig {
 
 std::vector<RunProduct> productsOf(const TinyRun& run)
 {
-    const MicroShape micro{run.seqLen, run.microBatch, run.accumulate, run.compute, run.fp8};
-    return runProducts(run.config, buildParamTable(run.config), micro);
+    MicroShape micro{run.seqLen, run.microBatch, run.accumulate, run.compute, run.fp8};
+    const ParamTable table = PlainRun::tableOf(plainRunSpec(run)).value();
+    setAdapterMemory(table, run.dropout, micro);
+    return runProducts(run.config, table, micro);
+}
+
+struct Lists {
+    std::map<WrongProducts::Key, bool> products;
+    std::map<WrongProducts::CodeKey, bool> codes;
+    std::map<std::pair<WindowShape, DType>, bool> windows;
+};
+
+Lists listsOf(const TinyRun& run)
+{
+    Lists lists;
+    for (const RunProduct& p : productsOf(run)) {
+        const CodeShape s = codeShapeOf(p);
+        if (p.kind == ProductKind::Adapter)
+            lists.windows[{p.window, p.result}] = p.mayAddUp;
+        else if (p.isFp8)
+            lists.codes[{s.m, s.n, s.k, s.a, p.result, p.hasBias}] |= p.mayAddUp;
+        else
+            lists.products[{p.kind, p.tokens, p.in, p.out, p.result, p.hasBias}] = p.mayAddUp;
+    }
+    return lists;
 }
 
 RunProduct product(ProductKind kind, std::int64_t tokens, std::int64_t in, std::int64_t out)
@@ -90,10 +114,7 @@ private Q_SLOTS:
         run.steps = 1;
         Rig rig;
         QVERIFY(runTiny(rig.device, run).ok());
-        std::map<WrongProducts::Key, bool> listed;
-        for (const RunProduct& p : productsOf(run))
-            listed[{p.kind, p.tokens, p.in, p.out, p.result, p.hasBias}] = p.mayAddUp;
-        QVERIFY(listed == rig.device.seen);
+        QVERIFY(listsOf(run).products == rig.device.seen);
     }
 
     void theListHasTheCodeProductsOfAStep_data()
@@ -115,18 +136,83 @@ private Q_SLOTS:
         run.steps = 1;
         Rig rig;
         QVERIFY(runTiny(rig.device, run).ok());
-        std::map<WrongProducts::Key, bool> listed;
-        std::map<WrongProducts::CodeKey, bool> codes;
-        for (const RunProduct& p : productsOf(run)) {
-            const CodeShape s = codeShapeOf(p);
-            if (p.isFp8)
-                codes[{s.m, s.n, s.k, s.a, p.result, p.hasBias}] |= p.mayAddUp;
-            else
-                listed[{p.kind, p.tokens, p.in, p.out, p.result, p.hasBias}] = p.mayAddUp;
+        const Lists lists = listsOf(run);
+        QVERIFY(lists.codes.size() >= 9);
+        QVERIFY(lists.codes == rig.device.seenCodes);
+        QVERIFY(lists.products == rig.device.seen);
+    }
+
+    void theListHasTheProductsBesideFrozenWeights_data()
+    {
+        QTest::addColumn<QString>("kind");
+        QTest::addColumn<double>("dropout");
+        QTest::addColumn<int>("accumulate");
+        for (const char* kind : {"lora", "dora", "patterns", "fp8"}) {
+            QTest::newRow(kind) << QString::fromUtf8(kind) << 0.0 << 3;
+            QTest::addRow("%s, dropout, one micro-batch", kind)
+                << QString::fromUtf8(kind) << 0.25 << 1;
         }
-        QVERIFY(codes.size() >= 9);
-        QVERIFY(codes == rig.device.seenCodes);
-        QVERIFY(listed == rig.device.seen);
+        for (const char* kind : {"some layers", "head"})
+            QTest::newRow(kind) << QString::fromUtf8(kind) << 0.0 << 3;
+    }
+
+    // What is frozen has no gradient, and below what is trained there is no backward.
+    void theListHasTheProductsBesideFrozenWeights()
+    {
+        QFETCH(const QString, kind);
+        QFETCH(const double, dropout);
+        QFETCH(const int, accumulate);
+        TinyRun run;
+        run.dropout = dropout;
+        run.config = tinyConfig(false);
+        if (kind == QLatin1String("fp8"))
+            run = inFp8(run);
+        run.config.layers = 4;
+        run.config.qkvBias = run.config.mlpBias = true;
+        run.compute = DType::BF16;
+        run.accumulate = accumulate;
+        run.steps = 1;
+        if (kind == QLatin1String("some layers")) {
+            run.layers = {GroupId{3}};
+        } else if (kind == QLatin1String("head")) {
+            run.layers = {GroupId{5}};
+        } else {
+            run.adapter = AdapterSettings{};
+            run.adapter->rank = 3;
+            run.adapter->dora = kind == QLatin1String("dora");
+        }
+        if (kind == QLatin1String("patterns")) {
+            run.adapter->layers = {1, 3};
+            run.adapter->targets = {"k_proj", "v_proj", "down_proj"};
+            run.adapter->ranks = {{"v_proj", 5.0}};
+        }
+        Rig rig;
+        const auto result = runTiny(rig.device, run);
+        QVERIFY2(result.ok(), result.status().message().c_str());
+        const Lists lists = listsOf(run);
+        QCOMPARE(lists.windows.empty(), !run.adapter);
+        QVERIFY(lists.windows == rig.device.seenWindows);
+        QVERIFY(lists.codes == rig.device.seenCodes);
+        QVERIFY(lists.products == rig.device.seen);
+    }
+
+    void productsOfAnAdapterAreChecked()
+    {
+        TinyRun run;
+        run.adapter = AdapterSettings{};
+        run.adapter->rank = 3;
+        Rig rig;
+        const std::vector<RunProduct> products = productsOf(run);
+        auto good = rig.check(products);
+        QVERIFY2(good.ok(), good.status().message().c_str());
+        QCOMPARE(good.value().checked, static_cast<int>(products.size()));
+        QVERIFY(good.value().isClean());
+        QCOMPARE(rig.device.memoryUsage().deviceBytes, std::size_t{0});
+        rig.device.forgetful = 9; // x A^T of q, k and v
+        auto wrong = rig.check(products);
+        QVERIFY(!wrong.ok());
+        QVERIFY(
+            has(wrong.status().message(), "product qkv, adapter (40 x 24 x 9) gave other bits"));
     }
 
     void codeProductsAreChecked()

@@ -29,7 +29,8 @@ public:
 
     const DeviceInfo& info() const noexcept override { return m_info; }
 
-    // The last element of every second forward product with so many outputs gets another last bit.
+    // The last element of every second product, forward or of an adapter, with so many columns of
+    // outputs gets another last bit.
     std::int64_t forgetful = 0;
     // Gradients of weights (out, in) that are added to a sum get another last bit, unless they are
     // formed in scratch.
@@ -41,6 +42,8 @@ public:
     // By (m, n, k, type of a, type of the result, bias): the same of products of codes.
     using CodeKey = std::tuple<std::int64_t, std::int64_t, std::int64_t, DType, DType, bool>;
     std::map<CodeKey, bool> seenCodes;
+    // Of an adapter, with the type of the result.
+    std::map<std::pair<WindowShape, DType>, bool> seenWindows;
     int inScratch = 0;      // gradients of weights
     int wrongAdditions = 0; // that addsOtherwise changed
 
@@ -94,6 +97,18 @@ public:
             return;
         ++wrongAdditions;
         changeLast(a.out);
+    }
+
+    void onProduct(const WindowProductArgs& p) override
+    {
+        const WindowShape shape{p.out.matrix.dims[0], p.out.count,
+            p.transposeA ? p.a.matrix.dims[0] : p.a.count, {p.a.matrix.dims[1], p.a.first},
+            {p.b.matrix.dims[1], p.b.first}, {p.out.matrix.dims[1], p.out.first}, p.transposeA,
+            p.transposeB};
+        bool& adds = seenWindows[{shape, p.out.matrix.dtype}];
+        adds = adds || p.accumulate;
+        if (p.out.count == forgetful && m_calls++ % 2 == 1)
+            changeLast(p.out.matrix);
     }
 
 private:
