@@ -20,7 +20,8 @@ if grep -qs '^ID=ubuntu$' /etc/os-release; then
 fi
 test_packages=(
     dbus-daemon           # a bus of their own for what the desktop is told; windows are drawn offscreen
-    clang libclang-rt-dev lld # the address sanitizer's build and libFuzzer
+    clang libclang-rt-dev lld # the sanitizers' builds and libFuzzer
+    llvm                      # llvm-symbolizer: names in their reports, which tsan.supp goes by
     clang-format-14
 )
 
@@ -125,11 +126,11 @@ install_packages() {
     finish "installed"
 }
 
-# How many compilers may run at once: one a processor, and 1 GiB of free memory for each.
+# How many compilers may run at once: one a processor, and 1.5 GiB of free memory for each.
 job_count() {
     local processors memory
     processors=$(nproc)
-    memory=$(awk '/^MemAvailable:/ {print int($2 / 1048576)}' /proc/meminfo)
+    memory=$(awk '/^MemAvailable:/ {print int($2 / 1572864)}' /proc/meminfo)
     [ "$memory" -ge 1 ] || memory=1
     echo $((processors < memory ? processors : memory))
 }

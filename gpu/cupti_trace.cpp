@@ -29,7 +29,7 @@ namespace {
 
 #ifdef MR_HAVE_CUPTI
 
-Status unusable(std::string text)
+Status cannotTrace(std::string text)
 {
     return Status::error(ErrorKind::InvalidArgument, "CUPTI: " + std::move(text));
 }
@@ -59,7 +59,7 @@ struct CuptiApi {
         std::string message = std::string(what) + ": " + (text ? text : "unknown error");
         if (result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES)
             message += "; the driver lets only an administrator profile";
-        return unusable(std::move(message));
+        return cannotTrace(std::move(message));
     }
 };
 
@@ -78,8 +78,8 @@ Result<CuptiApi> loadCupti()
         if (!library)
             library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!library)
-        return unusable("libcupti.so.13 is not on this machine (it comes with the CUDA toolkit, "
-                        "package cuda-cupti-13-0); nothing is traced");
+        return cannotTrace("libcupti.so.13 is not on this machine (it comes with the CUDA toolkit, "
+                           "package cuda-cupti-13-0); nothing is traced");
     CuptiApi api;
     const bool complete = find(library, "cuptiGetVersion", api.getVersion) &&
                           find(library, "cuptiGetResultString", api.getResultString) &&
@@ -91,7 +91,7 @@ Result<CuptiApi> loadCupti()
                           find(library, "cuptiActivityGetNumDroppedRecords", api.getNumDropped);
     std::uint32_t version = 0;
     if (!complete || api.getVersion(&version) != CUPTI_SUCCESS || version / 10000 != kMajor)
-        return unusable("the libcupti of this machine is not of CUDA 13; nothing is traced");
+        return cannotTrace("the libcupti of this machine is not of CUDA 13; nothing is traced");
     return api;
 }
 

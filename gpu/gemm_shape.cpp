@@ -12,7 +12,7 @@ namespace {
 
 // Base addresses that are aligned better than this must not change the algorithm: one policy would
 // otherwise get other bits than another that places the same tensor elsewhere.
-constexpr std::uint32_t kAlignment = 16;
+constexpr std::uint32_t kOperandAlignment = 16;
 
 bool isCode(DType type)
 {
@@ -29,7 +29,7 @@ cudaDataType typeOf(DType type)
 std::uint32_t alignmentOf(const TensorView& tensor)
 {
     const auto address = reinterpret_cast<std::uintptr_t>(tensor.data);
-    std::uint32_t alignment = kAlignment;
+    std::uint32_t alignment = kOperandAlignment;
     while (address % alignment != 0)
         alignment /= 2;
     return alignment;
@@ -142,7 +142,7 @@ GemmKey keyOf(const Product& product) noexcept
     key.transposeB = product.transposeB;
     key.bias = product.bias.data != nullptr && product.bias.dtype == product.out.dtype;
     key.alignment = std::min({alignmentOf(product.a), alignmentOf(product.b),
-        alignmentOf(product.out), key.bias ? alignmentOf(product.bias) : kAlignment});
+        alignmentOf(product.out), key.bias ? alignmentOf(product.bias) : kOperandAlignment});
     return key;
 }
 

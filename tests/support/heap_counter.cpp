@@ -110,6 +110,7 @@ void resetHeapPeak() noexcept
 
 } // namespace mr::test
 
+#ifndef __SANITIZE_THREAD__ // its own forms cannot be replaced
 // All forms, also those that the standard library makes of others: a sanitizer brings forms of its
 // own, and ours must not free their memory.
 void* operator new(std::size_t bytes)
@@ -201,3 +202,4 @@ void operator delete[](void* data, std::size_t, std::align_val_t) noexcept
 {
     mr::test::release(data);
 }
+#endif

@@ -2,7 +2,7 @@
 // of the model".
 //
 // Link mr_test_heap_counter (it replaces operator new) into the test that counts, and no other. It
-// does not see direct calls of malloc.
+// does not see direct calls of malloc. Under thread sanitizer nothing is counted.
 //
 // Threads  Any.
 

@@ -6,12 +6,6 @@
 #include <immintrin.h>
 
 namespace mr {
-namespace {
-
-constexpr int kSpins = 200;                     // about 15 us, a thread's wake-up
-constexpr std::chrono::milliseconds kPoll{100}; // how soon a stop request is seen
-
-} // namespace
 
 void CpuFailure::set(const Status& status) noexcept
 {
@@ -49,10 +43,10 @@ bool Point::wait(const std::stop_token& giveUp) const noexcept
     for (int i = 0; m_passed.load(std::memory_order_relaxed) == 0; ++i) {
         if (giveUp.stop_requested())
             return false;
-        if (i < kSpins)
+        if (i < kCpuSpins)
             _mm_pause();
         else
-            futexWait(m_passed, 0, kPoll);
+            futexWait(m_passed, 0, kCpuPoll);
     }
     return passed();
 }
@@ -130,10 +124,10 @@ bool CpuGate::wait(std::uint64_t generation, const std::stop_token& giveUp) cons
             return true;
         if (giveUp.stop_requested())
             return false;
-        if (i < kSpins)
+        if (i < kCpuSpins)
             _mm_pause();
         else
-            futexWait(m_changes, changes, kPoll);
+            futexWait(m_changes, changes, kCpuPoll);
     }
 }
 

@@ -11,6 +11,7 @@
 #include "core/device/device.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <mutex>
@@ -18,6 +19,11 @@
 #include <string>
 
 namespace mr {
+
+// A thread that waits looks this often before it sleeps, which is about 15 us, a thread's wake-up.
+inline constexpr int kCpuSpins = 200;
+// It sees a stop request after this time at the latest.
+inline constexpr std::chrono::milliseconds kCpuPoll{100};
 
 // The first failure inside enqueued work. Sticky: the device is lost from then on.
 class CpuFailure

@@ -12,8 +12,6 @@ namespace mr {
 namespace {
 
 constexpr std::size_t kRingBytes = CpuStream::kMaxTasks * sizeof(CpuStream::Task);
-constexpr int kSpins = 200;
-constexpr std::chrono::milliseconds kPoll{100}; // how soon a stop request is seen at the latest
 
 } // namespace
 
@@ -99,10 +97,10 @@ Status ThreadedStream::workerLoop(const std::stop_token& stop)
             }
         } else if (stop.stop_requested()) {
             return {};
-        } else if (idle < kSpins) {
+        } else if (idle < kCpuSpins) {
             _mm_pause();
         } else {
-            futexWait(m_published, published, kPoll);
+            futexWait(m_published, published, kCpuPoll);
         }
     }
 }

@@ -33,22 +33,12 @@ class TestConformance : public QObject
 
 private Q_SLOTS:
 
-    void everyOpMatchesDouble_data()
-    {
-        QTest::addColumn<bool>("threaded");
-        QTest::addColumn<int>("threads");
-#ifndef __SANITIZE_ADDRESS__ // the same ops, one after the other
-        QTest::addRow("inline, 1 thread") << false << 1;
-#endif
-        QTest::addRow("threaded, 3 threads") << true << 3;
-    }
-
     void everyOpMatchesDouble()
     {
-        QFETCH(const bool, threaded);
-        QFETCH(const int, threads);
-        const auto cpu = device(
-            threaded ? CpuDeviceOptions::Mode::Threaded : CpuDeviceOptions::Mode::Inline, threads);
+#ifdef __SANITIZE_ADDRESS__
+        QSKIP("numbers are compared in the release build; every op runs below");
+#endif
+        const auto cpu = device(CpuDeviceOptions::Mode::Inline, 1);
 
         std::string missed;
         const auto report = runConformance(*cpu, [&](const ConformanceResult& r) {
@@ -66,7 +56,7 @@ private Q_SLOTS:
     void modelSizesAreComparedAtSampledPlaces()
     {
 #ifdef __SANITIZE_ADDRESS__
-        QSKIP("numbers are compared in the release build; every op ran above");
+        QSKIP("numbers are compared in the release build; every op runs below");
 #endif
         const auto cpu = device(CpuDeviceOptions::Mode::Inline, 2);
         const conformance::Table table = conformance::modelSizeTable();
@@ -84,20 +74,24 @@ private Q_SLOTS:
         QCOMPARE(ran, 3);
     }
 
+    // Address sanitizer looks at memory, not at bits: one device is enough.
     void bitsDoNotDependOnThreadsOrMode()
     {
-#ifdef __SANITIZE_ADDRESS__
-        QSKIP("numbers are compared in the release build; every op ran above");
-#endif
-        const auto one = device(CpuDeviceOptions::Mode::Inline, 1);
         const auto three = device(CpuDeviceOptions::Mode::Threaded, 3);
+#ifndef __SANITIZE_ADDRESS__
+        const auto one = device(CpuDeviceOptions::Mode::Inline, 1);
+#endif
 
         for (const conformance::Case& line : conformance::wholeTable()) {
-            conformance::CaseRun first(*one, 7);
-            line.run(first);
-            conformance::CaseRun second(*three, 7);
-            line.run(second);
-            QVERIFY2(first.bytes() == second.bytes(), line.name.c_str());
+            conformance::CaseRun run(*three, 7);
+            line.run(run);
+            QVERIFY2(run.status().ok(), run.status().message().c_str());
+            QVERIFY2(run.error() <= 1.0, (line.name + ": " + run.worst()).c_str());
+#ifndef __SANITIZE_ADDRESS__
+            conformance::CaseRun inlined(*one, 7);
+            line.run(inlined);
+            QVERIFY2(run.bytes() == inlined.bytes(), line.name.c_str());
+#endif
         }
     }
 

@@ -9,13 +9,13 @@ namespace {
 
 constexpr std::int64_t kNormBlock = 1024;
 // Columns one item sums down the rows: two cache lines of BF16, four of F32.
-constexpr std::int64_t kColumns = 64;
+constexpr std::int64_t kColumnsOfItem = 64;
 
 // out[c] = fn(sum over rows, ascending, of term(value)) for the columns of one item.
 template <typename T, typename Term, typename Store>
 void sumColumns(const TensorView& x, std::int64_t first, std::int64_t end, Term term, Store store)
 {
-    float sums[kColumns] = {};
+    float sums[kColumnsOfItem] = {};
     const std::int64_t cols = x.dims[1];
     const std::int64_t count = end - first;
     for (std::int64_t r = 0; r < x.dims[0]; ++r) {
@@ -62,12 +62,12 @@ double sumOfChunk(const float* values, std::int64_t count)
 
 void normJoin(const NormJoinArgs& args)
 {
-    constexpr std::int64_t kChunk = 1024;
+    constexpr std::int64_t kBlocksAtOnce = 1024;
     const std::int64_t blocks = args.blockSums.dims[0];
     double total = 0.0;
-    for (std::int64_t first = 0; first < blocks; first += kChunk)
+    for (std::int64_t first = 0; first < blocks; first += kBlocksAtOnce)
         total +=
-            sumOfChunk(args.blockSums.as<const float>() + first, std::min(kChunk, blocks - first));
+            sumOfChunk(args.blockSums.as<const float>() + first, std::min(kBlocksAtOnce, blocks - first));
     StepScalars scalars;
     scalars.gradNorm = std::sqrt(total);
     scalars.finite = std::isfinite(total) ? 1 : 0;
@@ -82,7 +82,7 @@ void columnEnergy(const ColumnEnergyArgs& args, ThreadPool& pool)
     withType(args.grad.dtype, [&](auto* tag) {
         using T = std::remove_pointer_t<decltype(tag)>;
         const auto store = [&](std::int64_t c, float sum) { args.energy.as<float>()[c] = sum; };
-        forBlocks(pool, args.grad.dims[1], kColumns, [&](std::int64_t first, std::int64_t end) {
+        forBlocks(pool, args.grad.dims[1], kColumnsOfItem, [&](std::int64_t first, std::int64_t end) {
             if (args.absolute)
                 sumColumns<T>(
                     args.grad, first, end, [](float g, float sum) { return sum + std::fabs(g); },
@@ -102,7 +102,7 @@ void biasGradient(const BiasGradientArgs& args, ThreadPool& pool)
         using T = std::remove_pointer_t<decltype(in)>;
         using Out = std::remove_pointer_t<decltype(to)>;
         Out* out = args.gradBias.as<Out>();
-        forBlocks(pool, args.gradOut.dims[1], kColumns, [&](std::int64_t first, std::int64_t end) {
+        forBlocks(pool, args.gradOut.dims[1], kColumnsOfItem, [&](std::int64_t first, std::int64_t end) {
             sumColumns<T>(args.gradOut, first, end, add, [&](std::int64_t c, float sum) {
                 out[c] = fromFloat<Out>(args.accumulate ? toFloat(out[c]) + sum : sum);
             });
