@@ -66,8 +66,8 @@ void normJoin(const NormJoinArgs& args)
     const std::int64_t blocks = args.blockSums.dims[0];
     double total = 0.0;
     for (std::int64_t first = 0; first < blocks; first += kBlocksAtOnce)
-        total +=
-            sumOfChunk(args.blockSums.as<const float>() + first, std::min(kBlocksAtOnce, blocks - first));
+        total += sumOfChunk(
+            args.blockSums.as<const float>() + first, std::min(kBlocksAtOnce, blocks - first));
     StepScalars scalars;
     scalars.gradNorm = std::sqrt(total);
     scalars.finite = std::isfinite(total) ? 1 : 0;
@@ -82,16 +82,17 @@ void columnEnergy(const ColumnEnergyArgs& args, ThreadPool& pool)
     withType(args.grad.dtype, [&](auto* tag) {
         using T = std::remove_pointer_t<decltype(tag)>;
         const auto store = [&](std::int64_t c, float sum) { args.energy.as<float>()[c] = sum; };
-        forBlocks(pool, args.grad.dims[1], kColumnsOfItem, [&](std::int64_t first, std::int64_t end) {
-            if (args.absolute)
-                sumColumns<T>(
-                    args.grad, first, end, [](float g, float sum) { return sum + std::fabs(g); },
-                    store);
-            else
-                sumColumns<T>(
-                    args.grad, first, end, [](float g, float sum) { return std::fma(g, g, sum); },
-                    store);
-        });
+        forBlocks(
+            pool, args.grad.dims[1], kColumnsOfItem, [&](std::int64_t first, std::int64_t end) {
+                if (args.absolute)
+                    sumColumns<T>(
+                        args.grad, first, end,
+                        [](float g, float sum) { return sum + std::fabs(g); }, store);
+                else
+                    sumColumns<T>(
+                        args.grad, first, end,
+                        [](float g, float sum) { return std::fma(g, g, sum); }, store);
+            });
     });
 }
 
@@ -102,11 +103,12 @@ void biasGradient(const BiasGradientArgs& args, ThreadPool& pool)
         using T = std::remove_pointer_t<decltype(in)>;
         using Out = std::remove_pointer_t<decltype(to)>;
         Out* out = args.gradBias.as<Out>();
-        forBlocks(pool, args.gradOut.dims[1], kColumnsOfItem, [&](std::int64_t first, std::int64_t end) {
-            sumColumns<T>(args.gradOut, first, end, add, [&](std::int64_t c, float sum) {
-                out[c] = fromFloat<Out>(args.accumulate ? toFloat(out[c]) + sum : sum);
+        forBlocks(
+            pool, args.gradOut.dims[1], kColumnsOfItem, [&](std::int64_t first, std::int64_t end) {
+                sumColumns<T>(args.gradOut, first, end, add, [&](std::int64_t c, float sum) {
+                    out[c] = fromFloat<Out>(args.accumulate ? toFloat(out[c]) + sum : sum);
+                });
             });
-        });
     });
 }
 
