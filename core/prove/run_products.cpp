@@ -102,11 +102,6 @@ private:
     std::vector<RunProduct> m_all;
 };
 
-bool isFrozen(const ParamTable& trained, GroupId group)
-{
-    return trained.frozen && trained.frozen->isFrozen[static_cast<std::size_t>(group.value)];
-}
-
 // The modules of one product of a block, and what they share.
 struct ProductModules {
     std::vector<AdapterModule> modules;
@@ -129,8 +124,8 @@ ProductModules modulesOf(const ParamTable& trained, GroupId group, SlotKind prod
     return own;
 }
 
-// Those of block_adapter.cpp: H = x A^T; y += H B^T; Q = G B; B's gradient G^T H; A's Q^T x; and
-// gradX += Q A.
+// block_adapter.cpp makes H = x A^T, y += H B^T, Q = G B, the gradients G^T H of B and Q^T x of A,
+// and gradX += Q A.
 void addAdapter(
     const ProductModules& own, const RunProduct& base, const MicroShape& shape, ProductList& list)
 {
@@ -177,7 +172,7 @@ void addBlock(const ParamTable& trained, GroupId group, bool hasBackward, const 
         if (!hasBackward)
             continue;
         list.addInputGradient(product);
-        if (!isFrozen(trained, group))
+        if (frozenElements(trained, group) == 0)
             list.addWeightGradient(product, mayAddUp ? DType::F32 : shape.compute, mayAddUp);
         const ProductModules own = modulesOf(trained, group, place.weight);
         if (own.modules.empty())
@@ -276,7 +271,7 @@ std::vector<RunProduct> runProducts(
     const auto head = static_cast<std::int32_t>(trained.groups.size()) - 1;
     for (std::int32_t g = 1; g < head; ++g)
         addBlock(trained, GroupId{g}, g >= first - trained.groups.begin(), shape, list);
-    addHead(config, shape, isFrozen(trained, GroupId{head}), list);
+    addHead(config, shape, frozenElements(trained, GroupId{head}) > 0, list);
     return list.take();
 }
 

@@ -42,7 +42,7 @@ public:
     // By (m, n, k, type of a, type of the result, bias): the same of products of codes.
     using CodeKey = std::tuple<std::int64_t, std::int64_t, std::int64_t, DType, DType, bool>;
     std::map<CodeKey, bool> seenCodes;
-    // Of an adapter, with the type of the result.
+    // By shape and type of the result: products of an adapter.
     std::map<std::pair<WindowShape, DType>, bool> seenWindows;
     int inScratch = 0;      // gradients of weights
     int wrongAdditions = 0; // that addsOtherwise changed
