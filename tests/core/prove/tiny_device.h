@@ -8,6 +8,9 @@
 #include <QtGlobal>
 
 #include <cstddef>
+#include <map>
+#include <sstream>
+#include <string>
 #include <utility>
 
 namespace mr {
@@ -31,5 +34,25 @@ inline TinyResult resultOn(CpuDeviceOptions::Mode mode, const TinyRun& run, int 
         qFatal("%s: %s", run.policy.c_str(), result.status().message().c_str());
     return std::move(result).value();
 }
+
+// Results by a key, so that rows with one reference run it once.
+class ReferenceRuns
+{
+public:
+    template <typename... Key>
+    const TinyResult& of(const TinyRun& run, const Key&... key)
+    {
+        std::ostringstream name;
+        ((name << key << ' '), ...);
+        const auto known = m_results.find(name.str());
+        if (known != m_results.end())
+            return known->second;
+        return m_results.emplace(name.str(), resultOn(CpuDeviceOptions::Mode::Inline, run))
+            .first->second;
+    }
+
+private:
+    std::map<std::string, TinyResult> m_results;
+};
 
 } // namespace mr

@@ -66,6 +66,7 @@ private:
     TinyRun ofType(int type, bool byGroup, int accumulate, const std::string& order) const;
 
     QTemporaryDir m_folder;
+    ReferenceRuns m_residents;
 };
 
 TinyRun TestExactSsdEager::ofType(
@@ -113,7 +114,8 @@ void TestExactSsdEager::bitsAreThoseOfResident()
     const Options& options = kHomes[homes].options;
     const auto asked = options.find("order");
     const std::string order = asked == options.end() ? "by-layer" : asked->second;
-    const TinyResult resident = resultOn(Mode::Inline, ofType(type, byGroup, accumulate, order));
+    const TinyResult& resident =
+        m_residents.of(ofType(type, byGroup, accumulate, order), type, byGroup, accumulate, order);
     TinyRun run = ofType(type, byGroup, accumulate, order);
     run.policy = "ssd-vertical";
     run.recompute = Recompute::Block;

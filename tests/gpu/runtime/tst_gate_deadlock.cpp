@@ -368,7 +368,7 @@ private Q_SLOTS:
         QFETCH(const QString, clip);
         const char* tile = model == "8B" ? "16MiB" : "64MiB";
         for (const Configuration& each : configurations(clip.toStdString(), tile)) {
-            const std::string failure = failureOf(shapeOf(model), each, {}, 5);
+            const std::string failure = failureOf(shapeOf(model), each, {}, 4);
             QVERIFY2(failure.empty() && !isDeadlocked(),
                 (std::string(each.policy) + ": " + failure).c_str());
         }
