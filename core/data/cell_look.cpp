@@ -150,7 +150,7 @@ void appendTexts(const Json& value, std::string& out)
             appendTexts(one, out);
 }
 
-bool isWord(const Cell& cell, std::string_view word)
+bool saysWord(const Cell& cell, std::string_view word)
 {
     return cell.kind != CellKind::Nested && cell.text.size() == word.size() &&
            lowerAscii(cell.text) == word;
@@ -214,12 +214,12 @@ bool beginsAsList(std::string_view text)
 
 bool isFalse(const Cell& cell)
 {
-    return isWord(cell, "false");
+    return saysWord(cell, "false");
 }
 
 void noteKinds(const Cell& cell, ColumnFacts& facts)
 {
-    const bool yes = isWord(cell, "true");
+    const bool yes = saysWord(cell, "true");
     const bool no = isFalse(cell);
     facts.plain &= cell.kind != CellKind::Number;
     facts.nested |= cell.kind == CellKind::Nested;

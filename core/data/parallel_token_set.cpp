@@ -8,7 +8,8 @@ namespace {
 
 constexpr std::size_t kRowsOfAPiece = 32;
 constexpr std::size_t kMostRows = 8192;
-constexpr std::size_t kMostBytes = std::size_t{2} << 20; // a hundred milliseconds for a slow thread
+constexpr std::size_t kMostWaitingBytes = std::size_t{2}
+                                          << 20; // a hundred milliseconds for a slow thread
 
 std::size_t bytesOf(const Document& document)
 {
@@ -36,7 +37,7 @@ Status ParallelTokenSet::add(const DataSource& source, const Document& document)
     const std::size_t bytes = bytesOf(document);
     const bool isPiece = document.goesOn || m_isInText;
     m_isInText = document.goesOn;
-    if (isPiece || bytes >= kMostBytes || m_builders.size() == 1) {
+    if (isPiece || bytes >= kMostWaitingBytes || m_builders.size() == 1) {
         // Work enough by itself, and not copied.
         MR_TRY(flush());
         const DataSource* const from = &source;
@@ -45,7 +46,7 @@ Status ParallelTokenSet::add(const DataSource& source, const Document& document)
     m_sources[m_waiting] = &source;
     m_rows[m_waiting++] = document;
     m_waitingBytes += bytes;
-    return m_waiting == kMostRows || m_waitingBytes >= kMostBytes ? flush() : Status();
+    return m_waiting == kMostRows || m_waitingBytes >= kMostWaitingBytes ? flush() : Status();
 }
 
 ParallelTokenSet::Piece ParallelTokenSet::encode(std::span<const DataSource* const> sources,

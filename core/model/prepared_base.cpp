@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kForm = "1"; // of the file
 constexpr const char* kHash = "xxh3";
-constexpr std::size_t kPieceBytes = std::size_t{1} << 22;
+constexpr std::size_t kCopiedBytes = std::size_t{1} << 22;
 
 struct HashState {
     HashState() { XXH3_64bits_reset(state.get()); }
@@ -226,7 +226,7 @@ private:
     Result<std::uint64_t> hashOf(const SafetensorsReader& reader)
     {
         HashState hash;
-        std::vector<std::byte> piece(kPieceBytes);
+        std::vector<std::byte> piece(kCopiedBytes);
         m_done = 0;
         for (const Block& block : m_blocks)
             for (std::size_t at = 0; at < block.bytes; at += piece.size()) {

@@ -39,10 +39,10 @@ constexpr ProductShape kModelShapes[] = {
 constexpr ProductShape kModelShapesF32[] = {{2048, 2048, 2048}};
 
 // One set of operands; several take turns, so that weights come from memory as in a step.
-struct Operands {
+struct ProductOperands {
     TensorView x, weight, y, gradX, gradWeight;
 
-    Operands(BenchRig& rig, DType type, const ProductShape& s)
+    ProductOperands(BenchRig& rig, DType type, const ProductShape& s)
         : x(rig.random(type, s.tokens, s.in))
         , weight(rig.random(type, s.out, s.in))
         , y(rig.random(type, s.tokens, s.out))
@@ -62,11 +62,11 @@ struct Operands {
 void addProducts(
     BenchRig& rig, DType type, const ProductShape& s, double limit, std::vector<BenchRow>& rows)
 {
-    std::vector<Operands> sets;
-    const int count = rig.setsOf(Operands::bytes(type, s));
+    std::vector<ProductOperands> sets;
+    const int count = rig.setsOf(ProductOperands::bytes(type, s));
     for (int i = 0; i < count; ++i)
         sets.emplace_back(rig, type, s);
-    const auto set = [&](int call) -> const Operands& {
+    const auto set = [&](int call) -> const ProductOperands& {
         return sets[static_cast<std::size_t>(call % count)];
     };
     const double flops = 2.0 * static_cast<double>(s.tokens * s.in * s.out);
@@ -79,15 +79,15 @@ void addProducts(
     Ops& ops = rig.ops();
     Stream& stream = rig.stream();
     add("linear", [&](int i) {
-        const Operands& o = set(i);
+        const ProductOperands& o = set(i);
         return ops.linear({o.x, o.weight, {}, o.y}, stream);
     });
     add("gradX", [&](int i) {
-        const Operands& o = set(i);
+        const ProductOperands& o = set(i);
         return ops.linearBackwardInput({o.y, o.weight, o.gradX}, stream);
     });
     add("gradWeight", [&](int i) {
-        const Operands& o = set(i);
+        const ProductOperands& o = set(i);
         return ops.linearBackwardWeight({o.y, o.x, o.gradWeight, {}, {}, false}, stream);
     });
 }
@@ -152,7 +152,7 @@ Result<std::vector<BenchRow>> benchMatmul(Device& device)
             shapes = type == DType::F32 ? std::span<const ProductShape>(kModelShapesF32)
                                         : std::span<const ProductShape>(kModelShapes);
         for (const ProductShape& s : shapes) {
-            if (Operands::bytes(type, s) > device.info().memoryBytes / 2)
+            if (ProductOperands::bytes(type, s) > device.info().memoryBytes / 2)
                 continue; // a small card
             BenchRig rig(device);
             addProducts(rig, type, s, limit, rows);

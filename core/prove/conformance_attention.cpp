@@ -21,6 +21,7 @@
 #include "core/prove/conformance_case.h"
 
 #include <algorithm>
+#include <array>
 
 namespace mr::conformance {
 
@@ -107,6 +108,31 @@ struct Row {
     Values probabilities; // exp(score - lse)
 };
 
+struct ProductSum {
+    double sum = 0.0;
+    double magnitude = 0.0; // sum |x y|
+};
+
+// Four sums side by side, none of which waits for another.
+ProductSum productSum(const double* x, const double* y, int count)
+{
+    constexpr int kSums = 4;
+    std::array<ProductSum, kSums> sums{};
+    const auto add = [&](ProductSum& to, int i) {
+        const double product = x[i] * y[i];
+        to.sum += product;
+        to.magnitude += std::abs(product);
+    };
+    int i = 0;
+    for (; i + kSums <= count; i += kSums)
+        for (int k = 0; k < kSums; ++k)
+            add(sums[static_cast<std::size_t>(k)], i + k);
+    for (; i < count; ++i)
+        add(sums[0], i);
+    return {sums[0].sum + sums[1].sum + (sums[2].sum + sums[3].sum),
+        sums[0].magnitude + sums[1].magnitude + (sums[2].magnitude + sums[3].magnitude)};
+}
+
 struct Geometry {
     Shape s;
     const Input& qkv;
@@ -157,18 +183,13 @@ struct Geometry {
         r.count = t + 1 - r.from;
         double top = -1e300;
         for (std::int64_t j = r.from; j <= t; ++j) {
-            double dot = 0.0;
-            double magnitude = 0.0;
-            for (int d = 0; d < s.headDim; ++d) {
-                const double product = qkv(queryAt(t, head) + d) * qkv(keyAt(j, head) + d);
-                dot += product;
-                magnitude += std::abs(product);
-            }
-            r.scores.push_back(capped(dot * scale));
+            const ProductSum dot =
+                productSum(qkv.at(queryAt(t, head)), qkv.at(keyAt(j, head)), s.headDim);
+            r.scores.push_back(capped(dot.sum * scale));
             r.slopes.push_back(scale * slope(r.scores.back()));
             const double capError = s.softcap > 0.0F ? 8.0 * kU * std::abs(r.scores.back()) : 0.0;
             r.scoreError =
-                std::max(r.scoreError, (s.headDim + 4) * kU * scale * magnitude + capError);
+                std::max(r.scoreError, (s.headDim + 4) * kU * scale * dot.magnitude + capError);
             top = std::max(top, r.scores.back());
         }
         double total = 0.0;
@@ -259,18 +280,12 @@ struct BackwardInputs {
     const Input& gradOut;
 };
 
-void addBackwardRow(
-    const Geometry& g, const BackwardInputs& in, std::int64_t t, int head, Gradients& sums)
+void addBackwardRow(const Geometry& g, const BackwardInputs& in, const Row& r, std::int64_t t,
+    int head, Gradients& sums)
 {
-    const Row r = g.row(t, head);
     const int dim = g.s.headDim;
     const std::int64_t at = (t * g.s.heads + head) * dim;
-    double delta = 0.0;
-    double deltaSize = 0.0;
-    for (int d = 0; d < dim; ++d) {
-        delta += in.out(at + d) * in.gradOut(at + d);
-        deltaSize += std::abs(in.out(at + d) * in.gradOut(at + d));
-    }
+    const ProductSum delta = productSum(in.out.at(at), in.gradOut.at(at), dim);
     const double lse = in.lse(t * g.s.heads + head);
     for (std::int64_t k = 0; k < r.count; ++k) {
         const std::int64_t j = r.from + k;
@@ -279,19 +294,14 @@ void addBackwardRow(
         // Score, the rounding of score - lse, and exp.
         const double pError =
             p * (r.scoreError + 2.0 * kU * (std::abs(score) + std::abs(lse)) + 4.0 * kU);
-        double gradP = 0.0;
-        double gradPSize = 0.0;
-        for (int d = 0; d < dim; ++d) {
-            const double product = in.gradOut(at + d) * g.qkv(g.valueAt(j, head) + d);
-            gradP += product;
-            gradPSize += std::abs(product);
-        }
+        const ProductSum gradP = productSum(in.gradOut.at(at), g.qkv.at(g.valueAt(j, head)), dim);
+        const double difference = gradP.sum - delta.sum;
         const double slope = r.slopes[static_cast<std::size_t>(k)];
-        const double gradScore = slope * p * (gradP - delta);
+        const double gradScore = slope * p * difference;
         const double gradScoreError =
-            slope * (pError * std::abs(gradP - delta) +
-                        p * (dim + 8.0) * kU * (gradPSize + deltaSize)) +
-            g.scale * g.slopeError(r.scoreError) * p * std::abs(gradP - delta);
+            slope * (pError * std::abs(difference) +
+                        p * (dim + 8.0) * kU * (gradP.magnitude + delta.magnitude)) +
+            g.scale * g.slopeError(r.scoreError) * p * std::abs(difference);
         for (int d = 0; d < dim; ++d) {
             sums.add(g.valueAt(j, head) + d, p, pError, in.gradOut(at + d));
             sums.add(
@@ -303,11 +313,12 @@ void addBackwardRow(
 }
 
 // Results that an exact forward would store, so that the case tests backward alone.
-void forwardResults(const Geometry& g, DType type, Values& out, Values& lse)
+void forwardResults(
+    const Geometry& g, const std::vector<Row>& rows, DType type, Values& out, Values& lse)
 {
     for (std::int64_t t = 0; t < g.s.tokens; ++t)
         for (int h = 0; h < g.s.heads; ++h) {
-            const Row r = g.row(t, h);
+            const Row& r = rows[static_cast<std::size_t>(t * g.s.heads + h)];
             lse.push_back(static_cast<double>(static_cast<float>(r.lse)));
             for (int d = 0; d < g.s.headDim; ++d) {
                 double sum = 0.0;
@@ -333,8 +344,12 @@ void attentionBackward(CaseRun& run, DType type, const Shape& s, bool splits)
     const Input from = run.given(DType::I32, {s.tokens}, visibleFrom(s));
     const auto scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(s.headDim)));
     const Geometry g{s, qkv, from, static_cast<double>(scale)};
+    std::vector<Row> all;
+    for (std::int64_t t = 0; t < s.tokens; ++t)
+        for (int h = 0; h < s.heads; ++h)
+            all.push_back(g.row(t, h));
     Values outValues, lseValues;
-    forwardResults(g, type, outValues, lseValues);
+    forwardResults(g, all, type, outValues, lseValues);
     const Input out = run.given(type, {s.tokens, outColumns}, outValues);
     const Input lse = run.given(DType::F32, {s.tokens, s.heads}, lseValues);
     const Input gradOut = run.random(type, {s.tokens, outColumns});
@@ -345,7 +360,8 @@ void attentionBackward(CaseRun& run, DType type, const Shape& s, bool splits)
     Gradients sums(static_cast<std::size_t>(s.tokens * columns));
     for (std::int64_t t = 0; t < s.tokens; ++t)
         for (int h = 0; h < s.heads; ++h)
-            addBackwardRow(g, {out, lse, gradOut}, t, h, sums);
+            addBackwardRow(
+                g, {out, lse, gradOut}, all[static_cast<std::size_t>(t * s.heads + h)], t, h, sums);
     // A gradient of a key sums at most tokens * group terms, one of a query at most tokens.
     const std::int64_t group = s.heads / s.kvHeads;
     const double terms = static_cast<double>(s.tokens * group) + 8.0;

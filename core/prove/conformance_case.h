@@ -48,6 +48,7 @@ struct Input {
     Values values;
 
     double operator()(std::int64_t i) const { return values[static_cast<std::size_t>(i)]; }
+    const double* at(std::int64_t i) const { return values.data() + i; }
 };
 
 class CaseRun

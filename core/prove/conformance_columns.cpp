@@ -84,7 +84,7 @@ void scatterColumns(CaseRun& run, DType type, const RowShape& s, Pick pick)
     run.expectExactly("out", args.out, want);
 }
 
-void addShape(Table& table, DType type, const RowShape& s)
+void addColumnShape(Table& table, DType type, const RowShape& s)
 {
     for (const bool absolute : {false, true})
         push(table, "columnEnergy", type, s, absolute ? " absolute" : "",
@@ -106,7 +106,7 @@ void addColumnCases(Table& table)
     Table lines;
     for (const DType type : kBothTypes)
         for (const RowShape& s : kRowShapes)
-            addShape(lines, type, s);
+            addColumnShape(lines, type, s);
     table.insert(table.end(), lines.begin(), lines.end());
     addLateStarts(table, lines);
 }

@@ -11,20 +11,20 @@
 namespace mr {
 namespace {
 
-constexpr std::size_t kPiece = 1024;
+constexpr std::size_t kPieceElements = 1024;
 
 // One piece of compact state beside the weights and remainders of a caller. Zeros are a state of
 // zeros.
 struct CompactPiece {
-    std::array<float, kPiece> master{};
-    std::array<float, kPiece> firstMoment{};
-    std::array<float, kPiece> secondMoment{};
-    std::array<std::uint16_t, kPiece> weight{};
-    std::array<std::int8_t, kPiece> remainder{};
-    std::array<std::int8_t, kPiece> m{};
-    std::array<std::uint8_t, kPiece> v{};
-    std::array<float, kPiece / kCompactGroup> mScale{};
-    std::array<float, kPiece / kCompactGroup> vScale{};
+    std::array<float, kPieceElements> master{};
+    std::array<float, kPieceElements> firstMoment{};
+    std::array<float, kPieceElements> secondMoment{};
+    std::array<std::uint16_t, kPieceElements> weight{};
+    std::array<std::int8_t, kPieceElements> remainder{};
+    std::array<std::int8_t, kPieceElements> m{};
+    std::array<std::uint8_t, kPieceElements> v{};
+    std::array<float, kPieceElements / kCompactGroup> mScale{};
+    std::array<float, kPieceElements / kCompactGroup> vScale{};
 
     CompactRange range(std::size_t count) noexcept
     {
@@ -52,8 +52,8 @@ void encodeMaster(std::span<const std::uint16_t> high, std::span<const std::int1
 {
     assert(low.size() == high.size() && weight.size() == high.size());
     CompactPiece piece;
-    for (std::size_t at = 0; at < high.size(); at += kPiece) {
-        const std::size_t count = std::min(kPiece, high.size() - at);
+    for (std::size_t at = 0; at < high.size(); at += kPieceElements) {
+        const std::size_t count = std::min(kPieceElements, high.size() - at);
         for (std::size_t i = 0; i < count; ++i)
             piece.master[i] = joinHalves(high[at + i], low[at + i]);
         encodeCompact(piece.master.data(), piece.firstMoment.data(), piece.secondMoment.data(),
@@ -68,8 +68,8 @@ void decodeMaster(std::span<const std::uint16_t> weight, std::span<const std::in
 {
     assert(remainder.size() == weight.size() && low.size() == weight.size());
     CompactPiece piece;
-    for (std::size_t at = 0; at < weight.size(); at += kPiece) {
-        const std::size_t count = std::min(kPiece, weight.size() - at);
+    for (std::size_t at = 0; at < weight.size(); at += kPieceElements) {
+        const std::size_t count = std::min(kPieceElements, weight.size() - at);
         std::copy_n(weight.data() + at, count, piece.weight.data());
         std::copy_n(remainder.data() + at, count, piece.remainder.data());
         decodeCompact(piece.range(count), piece.master.data(), piece.firstMoment.data(),

@@ -11,7 +11,7 @@ namespace mr {
 namespace {
 
 // One direction: its share of the stretch, walked round and round.
-struct Lane {
+struct BareLane {
     DiskOp op = DiskOp::Read;
     std::uint64_t first = 0;
     std::uint64_t blocks = 0;
@@ -20,14 +20,14 @@ struct Lane {
 };
 
 // Slots of a lane are tags: lane * depth + slot.
-bool send(DiskIo& io, const DiskBareSpec& spec, Lane& lane, std::uint64_t tag, int slot)
+bool send(DiskIo& io, const DiskBareSpec& spec, BareLane& lane, std::uint64_t tag, int slot)
 {
     const std::uint64_t block = lane.next++ % lane.blocks;
     return io.submit({lane.op, 0, lane.first + block * spec.requestBytes,
         lane.memory + static_cast<std::size_t>(slot) * spec.requestBytes, spec.requestBytes, tag});
 }
 
-std::vector<Lane> lanesOf(const DiskBareSpec& spec)
+std::vector<BareLane> lanesOf(const DiskBareSpec& spec)
 {
     const std::uint64_t blocks = spec.bytes / spec.requestBytes;
     if (spec.mix != DiskMix::Mixed)
@@ -50,7 +50,7 @@ double processorSeconds()
 
 Result<DiskSample> runBare(DiskIo& io, const DiskBareSpec& spec)
 {
-    std::vector<Lane> lanes = lanesOf(spec);
+    std::vector<BareLane> lanes = lanesOf(spec);
     const double processorBegin = processorSeconds();
     const std::int64_t begin = nowNs();
     const std::int64_t until = begin + static_cast<std::int64_t>(1e9 * spec.seconds);

@@ -16,7 +16,7 @@ namespace mr::ui {
 
 namespace {
 
-constexpr double kZoomFactor = 1.25;
+constexpr double kStripZoom = 1.25;
 constexpr double kFewestSteps = 8.0;
 
 } // namespace
@@ -66,9 +66,9 @@ void StallStrip::keyPressEvent(QKeyEvent* event)
         return emit cursorMoved(kNone);
     case Qt::Key_Plus:
     case Qt::Key_Equal:
-        return zoom(1.0 / kZoomFactor, std::isnan(m_cursor) ? (m_lower + m_upper) / 2 : m_cursor);
+        return zoom(1.0 / kStripZoom, std::isnan(m_cursor) ? (m_lower + m_upper) / 2 : m_cursor);
     case Qt::Key_Minus:
-        return zoom(kZoomFactor, std::isnan(m_cursor) ? (m_lower + m_upper) / 2 : m_cursor);
+        return zoom(kStripZoom, std::isnan(m_cursor) ? (m_lower + m_upper) / 2 : m_cursor);
     case Qt::Key_0:
         return emit allPicked();
     default:
@@ -122,8 +122,8 @@ void StallStrip::wheelEvent(QWheelEvent* event)
         event->ignore();
         return;
     }
-    zoom(event->angleDelta().y() > 0 ? 1.0 / kZoomFactor : kZoomFactor,
-        stepAt(event->position().x()));
+    zoom(
+        event->angleDelta().y() > 0 ? 1.0 / kStripZoom : kStripZoom, stepAt(event->position().x()));
     event->accept();
 }
 

@@ -23,7 +23,7 @@ namespace mr::ui {
 
 namespace {
 
-constexpr int kLeastColumn = 50;
+constexpr int kLeastTableColumn = 50;
 constexpr int kColumnRoom = 20;
 constexpr int kCellRoom = 12;
 constexpr int kMeasuredRows = 100;
@@ -67,7 +67,7 @@ void fitColumns(QTableView& table)
     const QAbstractItemModel& model = *table.model();
     for (int column = 0; column < model.columnCount(); ++column) {
         const QString title = model.headerData(column, Qt::Horizontal).toString();
-        int width = std::max(metrics.horizontalAdvance(title), kLeastColumn);
+        int width = std::max(metrics.horizontalAdvance(title), kLeastTableColumn);
         for (int row = 0; row < std::min(model.rowCount(), kMeasuredRows); ++row)
             width = std::max(
                 width, metrics.horizontalAdvance(model.index(row, column).data().toString()));

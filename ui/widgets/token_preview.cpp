@@ -14,12 +14,12 @@ namespace mr::ui {
 
 namespace {
 
-constexpr double kPadding = 4.0;     // inside a chip, left and right
-constexpr double kGap = 2.0;         // between chips
-constexpr double kLineGap = 4.0;     // between lines of chips
-constexpr double kRowGap = 10.0;     // between rows of the dataset
-constexpr double kMinWidth = 40.0;   // below, nothing sensible can be laid out
-constexpr int kDescribedTokens = 60; // tokens per row, for screen readers
+constexpr double kPadding = 4.0;        // inside a chip, left and right
+constexpr double kGap = 2.0;            // between chips
+constexpr double kLineGap = 4.0;        // between lines of chips
+constexpr double kPreviewRowGap = 10.0; // between rows of the dataset
+constexpr double kMinWidth = 40.0;      // below, nothing sensible can be laid out
+constexpr int kDescribedTokens = 60;    // tokens per row, for screen readers
 
 } // namespace
 
@@ -56,9 +56,9 @@ TokenLayout TokenLayout::make(
             layout.chips.push_back({QRectF(x, y, chip, line), r, t});
             x += chip + kGap;
         }
-        y += line + kRowGap;
+        y += line + kPreviewRowGap;
     }
-    layout.height = std::max(0.0, y - kRowGap);
+    layout.height = std::max(0.0, y - kPreviewRowGap);
     return layout;
 }
 

@@ -334,15 +334,12 @@ std::byte* Block::shared(const Warp& warp, const Step& step, int lane, std::uint
     std::size_t bytes, bool writes)
 {
     std::string wrong;
-    if (address % bytes != 0)
+    if ((address & (bytes - 1)) != 0) // a power of two
         wrong = fmt::format("a shared address that is no multiple of {}", bytes);
     else if (address + bytes > m_sharedBytes)
         wrong = fmt::format("byte {} of shared memory, which has {}", address, m_sharedBytes);
-    else if (writes)
-        wrong = m_sharedShadow.write(address, bytes, momentOf(warp, lane));
-    else
-        wrong = m_sharedShadow.read(address, bytes, momentOf(warp, lane));
-    if (wrong.empty())
+    else if (writes ? m_sharedShadow.write(address, bytes, momentOf(warp, lane), wrong)
+                    : m_sharedShadow.read(address, bytes, momentOf(warp, lane), wrong))
         return m_shared + address;
     fail(warp, step, lane, fmt::format("shared memory at {}: {}", address, wrong));
     return nullptr;
@@ -358,9 +355,9 @@ std::byte* Block::local(const Warp& warp, const Step& step, int lane, std::uint6
     }
     const Moment who = momentOf(warp, lane);
     const std::size_t at = who.thread * each + address;
-    const std::string wrong =
-        writes ? m_localShadow.write(at, bytes, who) : m_localShadow.read(at, bytes, who);
-    if (wrong.empty())
+    std::string wrong;
+    if (writes ? m_localShadow.write(at, bytes, who, wrong)
+               : m_localShadow.read(at, bytes, who, wrong))
         return m_local.data() + at;
     fail(warp, step, lane, fmt::format("local memory at {}: {}", address, wrong));
     return nullptr;

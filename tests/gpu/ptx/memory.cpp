@@ -28,7 +28,7 @@ bool sameWarp(const Use& use, const Moment& who)
 }
 
 // Nothing can go wrong between this earlier use and what `who` does now.
-bool isOrdered(const Use& use, const Moment& who)
+[[gnu::always_inline]] inline bool isOrdered(const Use& use, const Moment& who)
 {
     if (use.blockPlusOne == 0)
         return true;
@@ -117,33 +117,41 @@ void Shadow::setInFlight(std::size_t at, std::size_t bytes, bool inFlight)
         grain.isInFlight = inFlight;
 }
 
-std::string Shadow::read(std::size_t at, std::size_t bytes, const Moment& who)
+bool Shadow::read(std::size_t at, std::size_t bytes, const Moment& who, std::string& wrong)
 {
     for (Grain& grain : grainsOf(at, bytes)) {
         if (grain.isInFlight)
-            return "a read of a copy that was not waited for";
-        if (!grain.isWritten)
-            return "a read of what nobody wrote";
-        if (!isOrdered(grain.uses.writer, who))
-            return race("written", grain.uses.writer, who) + " read";
-        addReader(grain.uses.reader, who);
+            wrong = "a read of a copy that was not waited for";
+        else if (!grain.isWritten)
+            wrong = "a read of what nobody wrote";
+        else if (!isOrdered(grain.uses.writer, who))
+            wrong = race("written", grain.uses.writer, who) + " read";
+        else {
+            addReader(grain.uses.reader, who);
+            continue;
+        }
+        return false;
     }
-    return {};
+    return true;
 }
 
-std::string Shadow::write(std::size_t at, std::size_t bytes, const Moment& who)
+bool Shadow::write(std::size_t at, std::size_t bytes, const Moment& who, std::string& wrong)
 {
     for (Grain& grain : grainsOf(at, bytes)) {
         if (grain.isInFlight)
-            return "a write where a copy is under way";
-        if (!isOrdered(grain.uses.writer, who))
-            return race("written twice", grain.uses.writer, who);
-        if (!isOrdered(grain.uses.reader, who))
-            return race("read", grain.uses.reader, who) + " written";
-        grain.isWritten = true;
-        grain.uses.writer = useOf(who);
+            wrong = "a write where a copy is under way";
+        else if (!isOrdered(grain.uses.writer, who))
+            wrong = race("written twice", grain.uses.writer, who);
+        else if (!isOrdered(grain.uses.reader, who))
+            wrong = race("read", grain.uses.reader, who) + " written";
+        else {
+            grain.isWritten = true;
+            grain.uses.writer = useOf(who);
+            continue;
+        }
+        return false;
     }
-    return {};
+    return true;
 }
 
 void Shadow::forgetUses()
@@ -233,7 +241,7 @@ std::vector<TouchedMemory> GlobalMemory::touched() const
 std::byte* GlobalMemory::reach(
     std::uint64_t address, std::size_t bytes, bool writes, const Moment& who, std::string& wrong)
 {
-    if (address % bytes != 0) {
+    if ((address & (bytes - 1)) != 0) { // a power of two
         wrong = fmt::format("an address that is no multiple of {}", bytes);
         return nullptr;
     }
@@ -255,9 +263,8 @@ std::byte* GlobalMemory::reach(
         return nullptr;
     }
     allocation.used = true;
-    wrong =
-        writes ? allocation.shadow.write(at, bytes, who) : allocation.shadow.read(at, bytes, who);
-    if (wrong.empty())
+    Shadow& shadow = allocation.shadow;
+    if (writes ? shadow.write(at, bytes, who, wrong) : shadow.read(at, bytes, who, wrong))
         return reinterpret_cast<std::byte*>(address);
     wrong += fmt::format(" (byte {} of {})", at, allocation.name);
     return nullptr;

@@ -61,9 +61,9 @@ public:
 
     void setWritten(std::size_t at, std::size_t bytes, bool written);
     void setInFlight(std::size_t at, std::size_t bytes, bool inFlight);
-    // Says why the access is wrong; empty if it is not.
-    std::string read(std::size_t at, std::size_t bytes, const Moment& who);
-    std::string write(std::size_t at, std::size_t bytes, const Moment& who);
+    // Is the access right? `wrong` says why it is not.
+    bool read(std::size_t at, std::size_t bytes, const Moment& who, std::string& wrong);
+    bool write(std::size_t at, std::size_t bytes, const Moment& who, std::string& wrong);
     void forgetUses();
     // Adds what this launch used.
     void addTouched(TouchedMemory& touched) const;
