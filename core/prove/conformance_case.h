@@ -26,6 +26,9 @@ namespace mr::conformance {
 inline constexpr double kU = 1.0 / (1 << 24);    // F32
 inline constexpr double kUBf16 = 1.0 / (1 << 8); // BF16
 
+// Of the inputs of runCase().
+inline constexpr unsigned kCaseSeed = 20250117;
+
 inline double unitOf(DType type) noexcept
 {
     return type == DType::BF16 ? kUBf16 : kU;

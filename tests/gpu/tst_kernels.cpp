@@ -29,8 +29,6 @@ using simt::Schedule;
 
 namespace {
 
-constexpr unsigned kSeed = 20250117;
-
 // Copies arrive at their wait in some, at once in others: a kernel must bear both. Address
 // sanitizer looks for wrong accesses, which one order shows; where there is an nvcc, gpu/ptx runs
 // what it makes of the kernels in several.
@@ -115,7 +113,7 @@ Outcome outcomeOf(
     simt::kernelRuns().clear();
     for (const Schedule& schedule : schedules) {
         simt::setSchedule(schedule);
-        conformance::CaseRun run(device, kSeed);
+        conformance::CaseRun run(device, conformance::kCaseSeed);
         line.run(run);
         if (!run.status().ok())
             return {run.status().message(), {}};

@@ -8,6 +8,7 @@
 #include <QObject>
 #include <QTest>
 
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -40,6 +41,7 @@ private Q_SLOTS:
 
         std::string missed;
         const auto report = runConformance(*cpu, [&](const ConformanceResult& r) {
+            m_inlineBits[r.name] = r.bits;
             if (!r.pass)
                 missed += r.name + ": error " + std::to_string(r.error) + " tolerances, " +
                           r.worst + (r.sameBits ? "" : ", other bits on the second run") + " " +
@@ -81,14 +83,17 @@ private Q_SLOTS:
 #endif
 
         for (const conformance::Case& line : conformance::wholeTable()) {
-            conformance::CaseRun run(*three, 7);
+            conformance::CaseRun run(*three, conformance::kCaseSeed);
             line.run(run);
             QVERIFY2(run.status().ok(), run.status().message().c_str());
             QVERIFY2(run.error() <= 1.0, (line.name + ": " + run.worst()).c_str());
 #ifndef __SANITIZE_ADDRESS__
-            conformance::CaseRun inlined(*one, 7);
-            line.run(inlined);
-            QVERIFY2(run.bytes() == inlined.bytes(), line.name.c_str());
+            if (m_inlineBits.count(line.name) == 0) {
+                conformance::CaseRun inlined(*one, conformance::kCaseSeed);
+                line.run(inlined);
+                m_inlineBits[line.name] = inlined.digest();
+            }
+            QVERIFY2(run.digest() == m_inlineBits[line.name], line.name.c_str());
 #endif
         }
     }
@@ -136,6 +141,9 @@ private Q_SLOTS:
         QVERIFY(!others);
         QVERIFY(report.value().ok());
     }
+
+private:
+    std::map<std::string, std::string> m_inlineBits; // by case
 };
 
 MR_TEST(TestConformance)

@@ -36,6 +36,11 @@ TinyRun nf4Run()
     return run;
 }
 
+TinyRun fp8Run()
+{
+    return inFp8(adapterRun());
+}
+
 TinyRun layerRun()
 {
     TinyRun run;
@@ -56,8 +61,10 @@ void setPolicy(const QString& words, TinyRun& run)
 
 #ifdef __SANITIZE_THREAD__
 constexpr std::array kTypes{true}; // threads run as in fp32
+constexpr std::array kKinds{"adapter", "layers", "nf4"};
 #else
 constexpr std::array kTypes{true, false};
+constexpr std::array kKinds{"adapter", "layers", "nf4", "fp8"};
 #endif
 
 bool isOnlyOfLayers(const QString& words)
@@ -70,6 +77,7 @@ TinyRun runOf(const QString& kind)
 {
     return kind == QLatin1String("layers")    ? layerRun()
            : kind == QLatin1String("adapter") ? adapterRun()
+           : kind == QLatin1String("fp8")     ? fp8Run()
                                               : nf4Run();
 }
 
@@ -105,10 +113,12 @@ void TestFrozenPolicies::everyPolicyGivesTheBitsOfResident_data()
              "deep-optimizer-states device-share=0.5",
              "ssd-vertical weights-on-disk=1 gradients-on-disk=1",
              "ssd-vertical weights-on-disk=0.6 buffers=1 tile=4KiB weights-on-device=0.4"})
-        for (const QString kind : {"adapter", "layers", "nf4"})
+        for (const QString kind : kKinds)
             for (const bool bf16 : kTypes) {
                 const bool isLayers = kind == QLatin1String("layers");
                 if (!isLayers && isOnlyOfLayers(QString(words)))
+                    continue;
+                if (!bf16 && kind == QLatin1String("fp8")) // codes are of bf16 values
                     continue;
                 const double clip = bf16 == isLayers ? 0.0 : 0.25;
                 const char* const type = bf16 ? "bf16" : "fp32";

@@ -10,7 +10,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kStuck{1500};
-// Behind a look that finds nothing: a thread that only yields keeps a processor from the others.
+// Between two looks: a thread that only yields keeps a processor from the others.
 constexpr std::chrono::microseconds kPause{20};
 
 } // namespace
@@ -33,7 +33,6 @@ DriverModel::~DriverModel()
 void DriverModel::runCard()
 {
     while (!m_stops) {
-        const std::uint64_t before = m_progress;
         {
             Lock lock(m_card);
             m_isRunning = true;
@@ -42,10 +41,7 @@ void DriverModel::runCard()
             m_isRunning = false;
         }
         m_hasRun.notify_all();
-        if (m_progress == before)
-            std::this_thread::sleep_for(kPause);
-        else
-            std::this_thread::yield();
+        std::this_thread::sleep_for(kPause); // while commands gather
     }
 }
 
