@@ -381,13 +381,19 @@ void TestMissingWait::waitsThatAreLeftOutAreRaces()
     const int waits = whole.lines.front().toInt();
     QVERIFY(waits > 5);
     QStringList unseen;
-    int leftOut = 0;
-    for (int forgotten = 1; forgotten <= waits; forgotten += 2) { // every second one, for its time
-        ++leftOut;
-        const Outcome without = trainApart(policy, streams, QString::number(forgotten), steps);
-        QVERIFY(without.exitCode >= 0); // it ended
-        if (without.exitCode != kRaceExitCode)
-            unseen += QString::number(forgotten);
+    for (int forgotten = 1; forgotten <= waits; forgotten += 2) // every second one, for its time
+        unseen += QString::number(forgotten);
+    const qsizetype leftOut = unseen.size();
+    // A race is reported where its threads come close: on a busy machine not in every run.
+    for (int attempt = 0; attempt < 4 && 3 * unseen.size() > leftOut; ++attempt) {
+        QStringList still;
+        for (const QString& forgotten : std::as_const(unseen)) {
+            const Outcome without = trainApart(policy, streams, forgotten, steps);
+            QVERIFY(without.exitCode >= 0); // it ended
+            if (without.exitCode != kRaceExitCode)
+                still += forgotten;
+        }
+        unseen = still;
     }
     const QString report = QStringLiteral("of %1 waits not reported: %2")
                                .arg(leftOut)
