@@ -12,6 +12,7 @@
 
 #include <QTest>
 
+#include <algorithm>
 #include <array>
 #include <condition_variable>
 #include <cstdint>
@@ -105,6 +106,7 @@ public:
             const std::lock_guard lock(m_mutex);
             m_stops = true;
         }
+        m_hasWork.notify_all();
         m_thread.join();
         for (const auto& gate : m_gates)
             gate->open(Gate::kForGood);
@@ -115,6 +117,7 @@ public:
         const std::lock_guard lock(m_mutex);
         const std::size_t lane = indexOf(task.lane);
         m_queues[lane].push_back(after);
+        m_hasWork.notify_all();
         return ++m_submitted[lane];
     }
     Gate& gate(Lane lane) noexcept override { return *m_gates[indexOf(lane)]; }
@@ -135,13 +138,23 @@ private:
 
     void run()
     {
-        for (bool stops = false; !stops; std::this_thread::sleep_for(kPause)) {
+        while (waitForWork()) {
             for (std::size_t lane = 0; lane < kLanesOfDisk; ++lane)
                 while (moveNext(lane)) {
                 }
-            const std::lock_guard lock(m_mutex);
-            stops = m_stops;
+            std::this_thread::sleep_for(kPause);
         }
+    }
+
+    // False: it is to stop.
+    bool waitForWork()
+    {
+        std::unique_lock lock(m_mutex);
+        m_hasWork.wait(lock, [&] {
+            return m_stops || std::any_of(m_queues.begin(), m_queues.end(),
+                                  [](const auto& queue) { return !queue.empty(); });
+        });
+        return !m_stops;
     }
 
     bool moveNext(std::size_t lane)
@@ -165,6 +178,7 @@ private:
 
     std::array<std::unique_ptr<Gate>, kLanesOfDisk> m_gates;
     std::mutex m_mutex; // guards the queues and m_stops
+    std::condition_variable m_hasWork;
     std::array<std::deque<DiskAfter>, kLanesOfDisk> m_queues;
     std::array<std::uint64_t, kLanesOfDisk> m_submitted{};
     std::array<std::uint64_t, kLanesOfDisk> m_moved{};
