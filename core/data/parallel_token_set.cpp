@@ -8,8 +8,8 @@ namespace {
 
 constexpr std::size_t kRowsOfAPiece = 32;
 constexpr std::size_t kMostRows = 8192;
-constexpr std::size_t kMostWaitingBytes = std::size_t{2}
-                                          << 20; // a hundred milliseconds for a slow thread
+// A hundred milliseconds for a slow thread.
+constexpr std::size_t kMostWaitingBytes = std::size_t{2} << 20;
 
 std::size_t bytesOf(const Document& document)
 {

@@ -99,6 +99,8 @@ Values visibleFrom(const Shape& s)
 
 // One query row of one head, in double: scores, probabilities and their error bounds.
 struct Row {
+    std::int64_t query = 0;
+    int head = 0;
     std::int64_t from = 0;
     std::int64_t count = 0;
     double scoreError = 0.0; // E of the file comment
@@ -179,6 +181,8 @@ struct Geometry {
     Row row(std::int64_t t, int head) const
     {
         Row r;
+        r.query = t;
+        r.head = head;
         r.from = static_cast<std::int64_t>(from(t));
         r.count = t + 1 - r.from;
         double top = -1e300;
@@ -280,9 +284,10 @@ struct BackwardInputs {
     const Input& gradOut;
 };
 
-void addBackwardRow(const Geometry& g, const BackwardInputs& in, const Row& r, std::int64_t t,
-    int head, Gradients& sums)
+void addBackwardRow(const Geometry& g, const BackwardInputs& in, const Row& r, Gradients& sums)
 {
+    const std::int64_t t = r.query;
+    const int head = r.head;
     const int dim = g.s.headDim;
     const std::int64_t at = (t * g.s.heads + head) * dim;
     const ProductSum delta = productSum(in.out.at(at), in.gradOut.at(at), dim);
@@ -312,13 +317,13 @@ void addBackwardRow(const Geometry& g, const BackwardInputs& in, const Row& r, s
     }
 }
 
-// Results that an exact forward would store, so that the case tests backward alone.
-void forwardResults(
-    const Geometry& g, const std::vector<Row>& rows, DType type, Values& out, Values& lse)
+// Results that an exact forward would store, so that the case tests backward alone; all rows.
+std::vector<Row> forwardResults(const Geometry& g, DType type, Values& out, Values& lse)
 {
+    std::vector<Row> rows;
     for (std::int64_t t = 0; t < g.s.tokens; ++t)
         for (int h = 0; h < g.s.heads; ++h) {
-            const Row& r = rows[static_cast<std::size_t>(t * g.s.heads + h)];
+            const Row& r = rows.emplace_back(g.row(t, h));
             lse.push_back(static_cast<double>(static_cast<float>(r.lse)));
             for (int d = 0; d < g.s.headDim; ++d) {
                 double sum = 0.0;
@@ -328,6 +333,7 @@ void forwardResults(
                 out.push_back(static_cast<double>(roundTo(type, static_cast<float>(sum))));
             }
         }
+    return rows;
 }
 
 TensorView partialOf(CaseRun& run, const Shape& s)
@@ -344,12 +350,8 @@ void attentionBackward(CaseRun& run, DType type, const Shape& s, bool splits)
     const Input from = run.given(DType::I32, {s.tokens}, visibleFrom(s));
     const auto scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(s.headDim)));
     const Geometry g{s, qkv, from, static_cast<double>(scale)};
-    std::vector<Row> all;
-    for (std::int64_t t = 0; t < s.tokens; ++t)
-        for (int h = 0; h < s.heads; ++h)
-            all.push_back(g.row(t, h));
     Values outValues, lseValues;
-    forwardResults(g, all, type, outValues, lseValues);
+    const std::vector<Row> rows = forwardResults(g, type, outValues, lseValues);
     const Input out = run.given(type, {s.tokens, outColumns}, outValues);
     const Input lse = run.given(DType::F32, {s.tokens, s.heads}, lseValues);
     const Input gradOut = run.random(type, {s.tokens, outColumns});
@@ -358,10 +360,8 @@ void attentionBackward(CaseRun& run, DType type, const Shape& s, bool splits)
         s.kvHeads, s.headDim, scale, s.softcap, splits ? partialOf(run, s) : TensorView{}};
     run.call(run.ops().attentionBackward(args, run.stream()));
     Gradients sums(static_cast<std::size_t>(s.tokens * columns));
-    for (std::int64_t t = 0; t < s.tokens; ++t)
-        for (int h = 0; h < s.heads; ++h)
-            addBackwardRow(
-                g, {out, lse, gradOut}, all[static_cast<std::size_t>(t * s.heads + h)], t, h, sums);
+    for (const Row& row : rows)
+        addBackwardRow(g, {out, lse, gradOut}, row, sums);
     // A gradient of a key sums at most tokens * group terms, one of a query at most tokens.
     const std::int64_t group = s.heads / s.kvHeads;
     const double terms = static_cast<double>(s.tokens * group) + 8.0;

@@ -26,7 +26,7 @@ namespace mr::conformance {
 inline constexpr double kU = 1.0 / (1 << 24);    // F32
 inline constexpr double kUBf16 = 1.0 / (1 << 8); // BF16
 
-// Of the inputs of runCase().
+// runCase() draws inputs by it.
 inline constexpr unsigned kCaseSeed = 20250117;
 
 inline double unitOf(DType type) noexcept

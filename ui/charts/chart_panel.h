@@ -17,6 +17,12 @@ namespace mr::ui {
 
 class Legend;
 
+// Columns of charts on a page that is `width` logical pixels wide.
+constexpr int chartColumns(int width)
+{
+    return width >= 860 ? 2 : 1;
+}
+
 class ChartPanel : public QFrame
 {
     Q_OBJECT

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kSpacing = 10;
 constexpr int kThreeColumnsFrom = 860; // logical pixels
-constexpr int kMachineColumnsFrom = 560;
+constexpr int kTwoColumnsFrom = 560;
 constexpr double kMillisecond = 1e-3;
 
 // Points of the entries from `first` on. An entry of several samples becomes two points, its lowest
@@ -52,7 +52,7 @@ bool isMeasured(const CounterSeries& series)
 
 int columnsFor(int width, int charts)
 {
-    if (charts < 2 || width < kMachineColumnsFrom)
+    if (charts < 2 || width < kTwoColumnsFrom)
         return 1;
     return charts == 2 || charts == 4 || width < kThreeColumnsFrom ? 2 : 3;
 }

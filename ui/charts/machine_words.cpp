@@ -12,7 +12,6 @@ struct Words {
     Q_DECLARE_TR_FUNCTIONS(mr::ui::MachineWords)
 };
 
-constexpr double kBytesOfGiB = 1024.0 * 1024.0 * 1024.0;
 constexpr double kBytesPerGb = 1e9;
 constexpr double kPercents = 100.0;
 
@@ -51,8 +50,8 @@ MachineChart utilization()
 
 MachineChart memory()
 {
-    return {Words::tr("Memory (GiB)"), QStringLiteral("machine-memory"), kBytesOfGiB, 0.0,
-        [](double value) { return memoryText(value * kBytesOfGiB); },
+    return {Words::tr("Memory (GiB)"), QStringLiteral("machine-memory"), kGiB, 0.0,
+        [](double value) { return memoryText(value * kGiB); },
         {{MachineMetric::DeviceMemoryUsed, Words::tr("device"),
              Words::tr("Memory of the device that all programs use."),
              QStringLiteral("device_used_gib"), DeviceColor},

@@ -1,5 +1,7 @@
 #include "models/report_text.h"
 
+#include "text/units.h"
+
 #include <QJsonDocument>
 #include <QSysInfo>
 #include <QTextStream>
@@ -9,8 +11,6 @@
 namespace mr::ui {
 
 namespace {
-
-constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
 QString gib(std::uint64_t bytes)
 {

@@ -23,8 +23,7 @@ namespace mr::ui {
 
 namespace {
 
-constexpr int kScrollGap = 6;        // between panels and scroll bar
-constexpr int kTwoColumnsFrom = 860; // logical pixels
+constexpr int kScrollGap = 6; // between panels and scroll bar
 
 } // namespace
 
@@ -115,7 +114,7 @@ void CompareView::arrange(int columns)
 void CompareView::resizeEvent(QResizeEvent* event)
 {
     QWidget::resizeEvent(event);
-    arrange(event->size().width() >= kTwoColumnsFrom ? 2 : 1);
+    arrange(chartColumns(event->size().width()));
 }
 
 void CompareView::setRuns(const Runs& runs, const QString& waitingName)

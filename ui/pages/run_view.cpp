@@ -35,8 +35,8 @@ namespace mr::ui {
 
 namespace {
 
-constexpr int kScrollGap = 6;          // between panels and scroll bar
-constexpr int kChartColumnsFrom = 860; // logical pixels
+constexpr int kScrollGap = 6; // between panels and scroll bar
+
 } // namespace
 
 RunView::RunView(QWidget* parent)
@@ -257,7 +257,7 @@ void RunView::arrange(int columns)
 void RunView::resizeEvent(QResizeEvent* event)
 {
     QWidget::resizeEvent(event);
-    arrange(event->size().width() >= kChartColumnsFrom ? 2 : 1);
+    arrange(chartColumns(event->size().width()));
 }
 
 void RunView::setAnswerable(bool on)

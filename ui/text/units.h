@@ -12,6 +12,8 @@
 
 namespace mr::ui {
 
+inline constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+
 // A number that is not known.
 inline constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 

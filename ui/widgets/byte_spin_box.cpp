@@ -1,5 +1,7 @@
 #include "widgets/byte_spin_box.h"
 
+#include "text/units.h"
+
 #include <QLocale>
 #include <QRegularExpression>
 
@@ -10,7 +12,6 @@ namespace mr::ui {
 
 namespace {
 
-constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 constexpr double kMost = 1024.0 * 1024.0; // GiB
 constexpr int kDecimals = 10;             // in GiB: less than a byte
 

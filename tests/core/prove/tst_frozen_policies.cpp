@@ -158,7 +158,7 @@ void TestFrozenPolicies::everyPolicyGivesTheBitsOfResident()
     if (words.contains(QLatin1String("per-group")))
         run.options = {{"clip-mode", "per-group"}};
     const TinyResult& resident = m_residents.of(run, kind.toStdString(), bf16, clip, dropout, dora,
-        static_cast<int>(run.recompute), run.options.size());
+        static_cast<int>(run.recompute), words.contains(QLatin1String("per-group")));
     setPolicy(words, run);
 
     const TinyResult result = resultOn(kThreaded, run);
