@@ -68,9 +68,9 @@ bool isAboutTheRow(const ColumnFacts& column)
 
 bool isRole(const ColumnFacts& column)
 {
-    constexpr std::array<NameFamily, 6> kRoles{NameFamily::Prompt, NameFamily::Response,
+    constexpr std::array<NameFamily, 6> kRoleFamilies{NameFamily::Prompt, NameFamily::Response,
         NameFamily::Input, NameFamily::System, NameFamily::History, NameFamily::Text};
-    return std::any_of(kRoles.begin(), kRoles.end(),
+    return std::any_of(kRoleFamilies.begin(), kRoleFamilies.end(),
         [&](NameFamily family) { return isNamed(column.name, family); });
 }
 

@@ -23,13 +23,13 @@ using Counts = std::map<std::string, std::int64_t>;
 
 QString listOf(const std::vector<std::string>& names)
 {
-    constexpr std::size_t kMost = 12;
+    constexpr std::size_t kMostNames = 12;
     constexpr int kMostCharacters = 60;
     QStringList shown;
-    for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i)
+    for (std::size_t i = 0; i < std::min(names.size(), kMostNames); ++i)
         shown << QString::fromStdString(names[i]).left(kMostCharacters);
     return shown.join(QStringLiteral(", ")) +
-           (names.size() > kMost ? QStringLiteral(", …") : QString());
+           (names.size() > kMostNames ? QStringLiteral(", …") : QString());
 }
 
 int sum(const Counts& counts)

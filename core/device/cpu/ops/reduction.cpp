@@ -48,11 +48,11 @@ namespace {
 // The order of NormJoinArgs.
 double sumOfChunk(const float* values, std::int64_t count)
 {
-    constexpr std::int64_t kLanes = 32;
-    std::array<double, kLanes> lanes{};
+    constexpr std::int64_t kChunkLanes = 32;
+    std::array<double, kChunkLanes> lanes{};
     for (std::int64_t i = 0; i < count; ++i)
-        lanes[static_cast<std::size_t>(i % kLanes)] += static_cast<double>(values[i]);
-    for (std::size_t half = kLanes / 2; half > 0; half /= 2)
+        lanes[static_cast<std::size_t>(i % kChunkLanes)] += static_cast<double>(values[i]);
+    for (std::size_t half = kChunkLanes / 2; half > 0; half /= 2)
         for (std::size_t l = 0; l < half; ++l)
             lanes[l] += lanes[l + half];
     return lanes[0];
