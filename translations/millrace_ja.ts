@@ -2449,6 +2449,22 @@
             <translation>なし</translation>
         </message>
         <message>
+            <source>Trained whole</source>
+            <translation>全体を学習</translation>
+        </message>
+        <message>
+            <source>Modules that are trained whole beside the adapter: embed_tokens, lm_head or both, with a comma between them.</source>
+            <translation>アダプターと並べて全体を学習するモジュールです: embed_tokens、lm_head、または両方（コンマ区切り）。</translation>
+        </message>
+        <message>
+            <source>Tokens trained</source>
+            <translation>学習するトークン</translation>
+        </message>
+        <message>
+            <source>Ids of tokens whose rows of the embedding are trained beside the adapter, for example 300,310-319: for chat tokens that the model does not know yet.</source>
+            <translation>アダプターと並べて埋め込みの行を学習するトークンの ID です。例: 300,310-319。モデルがまだ知らないチャット用トークンに使います。</translation>
+        </message>
+        <message>
             <source>Blocks</source>
             <translation>ブロック</translation>
         </message>

@@ -1,5 +1,6 @@
 #include "core/answer/inference.h"
 
+#include "core/model/dora.h"
 #include "core/model/frozen_model.h"
 #include "core/model/packed_group.h"
 #include "core/model/peft_folder.h"
@@ -67,10 +68,21 @@ Status InferenceModel::loadAdapter(const std::string& adapter, const PeftConfig&
     return {};
 }
 
+// Puts the model's own weights back where the adapter has others in their place.
+Status InferenceModel::removeAdapter()
+{
+    m_memory->addsAdapter = false;
+    if (!isAdapter(m_table) || (m_settings.saved.empty() && m_settings.tokens.empty()))
+        return {};
+    MR_ASSIGN(const auto weights, openWeights(m_folder, m_config, wholeModel(m_table)));
+    const auto fresh = freshAdapter(m_table, 0, *weights, m_micro.compute);
+    return installMaster(*m_executor, *m_memory, *fresh);
+}
+
 Result<bool> InferenceModel::useAdapter(const std::string& adapter)
 {
     if (adapter.empty()) {
-        m_memory->addsAdapter = false;
+        MR_TRY(removeAdapter());
         return true;
     }
     MR_ASSIGN(const PeftConfig config, readPeftConfig(adapter));

@@ -69,6 +69,7 @@ private:
     static Result<std::unique_ptr<InferenceModel>> describe(
         const std::string& folder, const InferenceOptions& options);
     Status addAdapter(const std::string& adapter);
+    Status removeAdapter();
     Status loadAdapter(const std::string& adapter, const PeftConfig& config);
     Status loadWeightsOnto(const std::string& folder, const std::string& adapter, Device& device);
     TurnFor turnFor();

@@ -124,6 +124,12 @@ constexpr std::array kFields{
         "expression=rank for the modules it matches; may be repeated", &S::rankPattern},
     SpecField{"alpha_pattern", "alpha-pattern",
         "expression=alpha for the modules it matches; may be repeated", &S::alphaPattern},
+    SpecField{"modules_to_save", "modules-to-save",
+        "Modules that are trained whole beside the adapter: embed_tokens, lm_head or both",
+        &S::savedModules},
+    SpecField{"trainable_tokens", "trainable-tokens",
+        "Ids of tokens whose rows of the embedding are trained beside the adapter, as 300,310-319",
+        &S::trainedTokens},
     place("adapter_dir", "adapter", "Adapter to go on from: a PEFT folder", &S::adapterDir),
     SpecField{"train_layers", "train-layers",
         "Layers that are trained, or that get an adapter, as 20-31,head: numbers of blocks, "
@@ -195,9 +201,9 @@ std::span<const SpecField> specFields()
 
 std::span<const std::string_view> adapterKeys()
 {
-    static constexpr std::array<std::string_view, 11> kKeys = {"rank", "alpha", "rslora", "dora",
+    static constexpr std::array<std::string_view, 13> kKeys = {"rank", "alpha", "rslora", "dora",
         "dropout", "lora_plus", "targets", "exclude_targets", "rank_pattern", "alpha_pattern",
-        "adapter_dir"};
+        "modules_to_save", "trainable_tokens", "adapter_dir"};
     return kKeys;
 }
 

@@ -3,6 +3,7 @@
 #include "core/choose/trained_part.h"
 #include "core/data/columns.h"
 #include "core/model/export_plan.h"
+#include "core/model/peft_folder.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -97,9 +98,12 @@ std::int64_t timedCheckpoints(const RunSetup& setup)
 // The weights as any program loads them: model/ of a checkpoint and of the run, or their adapter/.
 std::uint64_t exportBytes(const RunSetup& setup)
 {
-    if (isAdapterRun(setup.spec))
-        return static_cast<std::uint64_t>(setup.table.parameters) * sizeof(float) +
-               setup.table.tensors.size() * kEntryBytes + kSmallFilesBytes;
+    if (isAdapterRun(setup.spec)) {
+        std::uint64_t bytes = kSmallFilesBytes;
+        for (const NamedTensor& tensor : peftTable(setup.table).tensors)
+            bytes += static_cast<std::uint64_t>(tensor.count()) * sizeof(float) + kEntryBytes;
+        return bytes;
+    }
     const ParamTable& table = wholeModel(setup.table);
     return static_cast<std::uint64_t>(table.parameters) * sizeOf(setup.micro.compute) +
            table.tensors.size() * kEntryBytes + carriedBytes(setup);

@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
 
 namespace mr {
 namespace {
@@ -46,6 +47,33 @@ std::vector<std::string> partsOf(std::string_view text)
     return parts;
 }
 
+// "7-9" as 7 and 9, "7" as 7 and 7. Nothing where it is neither.
+std::optional<std::pair<std::int64_t, std::int64_t>> rangeIn(std::string_view part)
+{
+    const std::size_t dash = part.find('-');
+    const auto first = numberIn<std::int64_t>(part.substr(0, dash));
+    const auto last =
+        dash == std::string_view::npos ? first : numberIn<std::int64_t>(part.substr(dash + 1));
+    if (!first || !last || *first < 0 || *first > *last)
+        return {};
+    return std::pair(*first, *last);
+}
+
+Result<std::vector<std::int64_t>> tokensOf(std::string_view text)
+{
+    constexpr std::int64_t kMostTokens = 1 << 20; // that a range may name
+    std::vector<std::int64_t> tokens;
+    for (const std::string& part : partsOf(text)) {
+        const auto range = rangeIn(part);
+        if (!range || range->second - range->first >= kMostTokens)
+            return refuse(fmt::format(
+                "trainable-tokens: '{}' is no id of a token, nor a range of ids as 310-319", part));
+        for (std::int64_t token = range->first; token <= range->second; ++token)
+            tokens.push_back(token);
+    }
+    return tokens;
+}
+
 // Layers by their names: "embedding", "head", numbers of blocks.
 class LayerNames
 {
@@ -76,14 +104,10 @@ private:
             groups.insert(part == "head" ? m_blocks + 1 : 0);
             return {};
         }
-        const std::size_t dash = part.find('-');
-        const auto first = numberIn<std::int64_t>(std::string_view(part).substr(0, dash));
-        const auto last = dash == std::string::npos
-                              ? first
-                              : numberIn<std::int64_t>(std::string_view(part).substr(dash + 1));
-        if (!first || !last || *first > *last || *first < 0 || *last >= m_blocks)
+        const auto range = rangeIn(part);
+        if (!range || range->second >= m_blocks)
             return refuse("train-layers: '" + part + "' is no layer of this model; " + known());
-        for (std::int64_t block = *first; block <= *last; ++block)
+        for (std::int64_t block = range->first; block <= range->second; ++block)
             groups.insert(block + 1);
         return {};
     }
@@ -136,6 +160,8 @@ Result<AdapterSettings> adapterSettings(const RunSpec& spec, std::int64_t blocks
     else
         settings.targets = partsOf(spec.targets);
     settings.excluded = partsOf(spec.excludedTargets);
+    settings.saved = partsOf(spec.savedModules);
+    MR_ASSIGN(settings.tokens, tokensOf(spec.trainedTokens));
     MR_ASSIGN(settings.ranks, rulesOf(spec.rankPattern, "rank-pattern"));
     MR_ASSIGN(settings.alphas, rulesOf(spec.alphaPattern, "alpha-pattern"));
     if (spec.trainLayers.empty())
@@ -161,6 +187,8 @@ struct AdapterMembers {
         , layers(spec.trainLayers)
         , ranks(spec.rankPattern)
         , alphas(spec.alphaPattern)
+        , saved(spec.savedModules)
+        , tokens(spec.trainedTokens)
     {
     }
 
@@ -175,6 +203,8 @@ struct AdapterMembers {
     std::string layers;
     std::map<std::string, std::string> ranks;
     std::map<std::string, std::string> alphas;
+    std::string saved;
+    std::string tokens;
 };
 
 void take(const AdapterSettings& settings, RunSpec& spec)
@@ -190,6 +220,8 @@ void take(const AdapterSettings& settings, RunSpec& spec)
     spec.trainLayers = fmt::format("{}", fmt::join(settings.layers, ","));
     spec.rankPattern = textsOf(settings.ranks);
     spec.alphaPattern = textsOf(settings.alphas);
+    spec.savedModules = fmt::format("{}", fmt::join(settings.saved, ","));
+    spec.trainedTokens = fmt::format("{}", fmt::join(settings.tokens, ","));
 }
 
 } // namespace
@@ -247,9 +279,9 @@ Result<ParamTable> trainedTable(const RunSpec& spec, const ModelConfig& config)
 std::string trainedWords(const RunSpec& spec)
 {
     if (isAdapterRun(spec))
-        return fmt::format("{}{}{} {} {} {}", spec.dora ? "dora " : "",
+        return fmt::format("{}{}{} {} {} {} {}", spec.dora ? "dora " : "",
             spec.dora && spec.dropout > 0.0 ? "dropout " : "", spec.method, spec.rank, spec.targets,
-            spec.trainLayers);
+            spec.trainLayers, spec.savedModules);
     return spec.trainLayers.empty() ? std::string() : "layers " + spec.trainLayers;
 }
 

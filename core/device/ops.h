@@ -42,10 +42,11 @@ struct EmbedArgs {
 };
 
 // gradTable[v] (+)= scale times the sum over t with ids[t] == v, t ascending, of gradOut[t]; of
-// nothing where v is untrainedRow
+// nothing where v is untrainedRow. An id from V on has no row.
 struct EmbedBackwardArgs {
     TensorView ids;       // (T), I32
-    TensorView order;     // (T), I32: 0 .. T-1 sorted by ids, ties ascending; made with the batch
+    TensorView order;     // (T), I32: 0 .. T-1 sorted by ids, ties ascending, those without a row
+                          // in any order; made with the batch
     TensorView gradOut;   // (T, H), A
     TensorView gradTable; // (V, H), G
     bool accumulate = false;        // false: rows without a token become 0

@@ -24,8 +24,10 @@
 #include "core/model/added_apart.h"
 #include "core/model/block_adapter.h"
 #include "core/model/layout.h"
+#include "core/model/saved_modules.h"
 
 #include <cstdint>
+#include <span>
 
 namespace mr {
 
@@ -122,8 +124,15 @@ Status forwardHead(const LayerContext& context, const HeadTensors& weights, cons
 Status headLogits(const LayerContext& context, const HeadTensors& weights, const TensorView& x,
     const HeadScratch& scratch);
 
+// Gradients of rows of the matrix, where these are trained alone.
+struct HeadRowGradients {
+    TensorView sum; // (n, H), F32
+    std::span<const TokenRun> runs;
+};
+
 struct HeadBackward {
-    HeadTensors gradients;   // a weight without data here gets none
+    HeadTensors gradients; // a weight without data here gets none
+    HeadRowGradients rows;
     TensorView losses;       // as in forwardHead
     std::int64_t micro = 0;  // its element
     TensorView product;      // (V, H), F32, scratch; null unless headProductBytes() asks for it

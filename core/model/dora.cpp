@@ -24,10 +24,10 @@ void addAdapterRow(const AdapterModule& module, std::int64_t row, std::span<cons
     }
 }
 
-class FreshDora final : public MasterReader
+class FreshAdapter final : public MasterReader
 {
 public:
-    FreshDora(const ParamTable& table, std::uint64_t seed, MasterReader& model, DType compute)
+    FreshAdapter(const ParamTable& table, std::uint64_t seed, MasterReader& model, DType compute)
         : m_table(table)
         , m_matrices(initialAdapter(table, seed))
         , m_nf4(table.frozen->settings.nf4Base ? nf4Model(wholeModel(table), model) : nullptr)
@@ -39,6 +39,29 @@ public:
     Status read(GroupId group, std::int64_t first, const MasterView& out) override
     {
         MR_TRY(m_matrices->read(group, first, out));
+        for (const ReplacedRange& range :
+            m_table.frozen->replaced[static_cast<std::size_t>(group.value)])
+            MR_TRY(copyOfModel(group, range, first, out));
+        return m_table.frozen->settings.dora ? readMagnitudes(group, first, out) : Status();
+    }
+
+private:
+    // As far as the range is in `out`.
+    Status copyOfModel(
+        GroupId group, const ReplacedRange& range, std::int64_t first, const MasterView& out)
+    {
+        const std::int64_t begin = std::max(first, range.trained);
+        const std::int64_t end =
+            std::min(first + std::ssize(out.high), range.trained + range.count);
+        if (begin >= end)
+            return {};
+        return m_model.read(group, range.model + begin - range.trained,
+            out.part(
+                static_cast<std::size_t>(begin - first), static_cast<std::size_t>(end - begin)));
+    }
+
+    Status readMagnitudes(GroupId group, std::int64_t first, const MasterView& out)
+    {
         if (m_loaded != group)
             MR_TRY(load(group));
         std::size_t index = 0;
@@ -47,7 +70,6 @@ public:
         return {};
     }
 
-private:
     const std::vector<AdapterModule>& modulesOf(GroupId group) const
     {
         return m_table.frozen->adapters[static_cast<std::size_t>(group.value)];
@@ -119,9 +141,7 @@ Result<std::vector<float>> adaptedNorms(const ParamTable& table, GroupId group,
 std::unique_ptr<MasterReader> freshAdapter(
     const ParamTable& table, std::uint64_t seed, MasterReader& model, DType compute)
 {
-    if (!table.frozen->settings.dora)
-        return initialAdapter(table, seed);
-    return std::make_unique<FreshDora>(table, seed, model, compute);
+    return std::make_unique<FreshAdapter>(table, seed, model, compute);
 }
 
 } // namespace mr

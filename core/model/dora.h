@@ -22,9 +22,9 @@ namespace mr {
 Result<std::vector<float>> adaptedNorms(const ParamTable& table, GroupId group,
     const AdapterModule& module, MasterReader& model, std::span<const float> adapter, DType as);
 
-// initialAdapter(); with DoRA the magnitudes are the lengths of the rows of `model`, as a step in
-// `compute` reads them (in NF4 what its codes stand for), so that the adapter changes nothing yet.
-// Table and model outlive it.
+// initialAdapter(), with which the model computes what it does without: what is trained in place of
+// the model's own begins as a copy of it, and with DoRA the magnitudes are the lengths of the rows,
+// as a step in `compute` reads them (in NF4 what its codes stand for). Table and model outlive it.
 std::unique_ptr<MasterReader> freshAdapter(
     const ParamTable& table, std::uint64_t seed, MasterReader& model, DType compute);
 

@@ -2,6 +2,7 @@
 
 #include "core/base/philox.h"
 #include "core/device/adamw.h"
+#include "core/model/saved_modules.h"
 #include "core/model/weights.h"
 #include "core/tokenizer/text_regex.h"
 
@@ -280,8 +281,10 @@ std::shared_ptr<FrozenModel> frozenModel(const ParamTable& model)
 {
     auto frozen = std::make_shared<FrozenModel>();
     frozen->model = model;
-    frozen->isFrozen.assign(model.groups.size(), true);
+    for (const ParamGroup& group : model.groups)
+        frozen->elements.push_back(group.elements);
     frozen->adapters.resize(model.groups.size());
+    frozen->replaced.resize(model.groups.size());
     return frozen;
 }
 
@@ -323,7 +326,7 @@ const ParamTable& modelTable(const ParamTable& trained, GroupId group) noexcept
 
 std::int64_t frozenElements(const ParamTable& trained, GroupId group) noexcept
 {
-    return trained.frozen ? trained.frozen->frozenElements(group) : 0;
+    return trained.frozen ? trained.frozen->elements[static_cast<std::size_t>(group.value)] : 0;
 }
 
 std::int64_t mostAdapterRanks(const ParamTable& trained) noexcept
@@ -342,6 +345,8 @@ void setAdapterMemory(const ParamTable& trained, double dropout, MicroShape& mic
     micro.dropout = dropout;
     micro.dropoutColumns = 0;
     micro.doraColumns = 0;
+    const ParamSlot* rows = trained.find(GroupId{0}, SlotKind::TokenRows);
+    micro.tokenRows = rows ? rows->rows : 0;
     if (!trained.frozen)
         return;
     const FrozenModel& frozen = *trained.frozen;
@@ -363,13 +368,13 @@ Result<ParamTable> trainedLayers(const ParamTable& model, const std::vector<Grou
         if (group.value < 0 || static_cast<std::size_t>(group.value) >= model.groups.size())
             return Status::error(ErrorKind::InvalidArgument,
                 fmt::format("the model has no layer {} to train", group.value));
-        frozen->isFrozen[static_cast<std::size_t>(group.value)] = false;
+        frozen->elements[static_cast<std::size_t>(group.value)] = 0;
     }
     if (groups.empty())
         return Status::error(ErrorKind::InvalidArgument, "no layer to train is named");
     ParamTable table = emptyTable(model);
     for (std::size_t g = 0; g < model.groups.size(); ++g) {
-        if (frozen->isFrozen[g])
+        if (frozen->elements[g] > 0)
             continue;
         table.groups[g] = model.groups[g];
         for (const ParamSlot& slot : model.groups[g].paramSlots)
@@ -377,7 +382,7 @@ Result<ParamTable> trainedLayers(const ParamTable& model, const std::vector<Grou
     }
     std::ranges::copy_if(
         model.tensors, std::back_inserter(table.tensors), [&](const NamedTensor& tensor) {
-            return !frozen->isFrozen[static_cast<std::size_t>(tensor.group.value)];
+            return frozen->elements[static_cast<std::size_t>(tensor.group.value)] == 0;
         });
     table.frozen = std::move(frozen);
     return table;
@@ -388,6 +393,7 @@ Result<ParamTable> adapterTable(const ParamTable& model, const AdapterSettings& 
     std::vector<AdapterModule> modules = linearModules(model);
     MR_TRY(keepTargets(modules, settings));
     MR_TRY(setRanks(modules, settings));
+    MR_TRY(checkSaved(model, settings));
     auto frozen = frozenModel(model);
     frozen->settings = settings;
     ParamTable table;
@@ -401,6 +407,7 @@ Result<ParamTable> adapterTable(const ParamTable& model, const AdapterSettings& 
         placeGroup(table, own);
         if (settings.dora)
             placeMagnitudes(table, own);
+        placeSaved(*frozen, table);
     }
     table.frozen = std::move(frozen);
     return table;

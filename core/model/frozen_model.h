@@ -55,7 +55,9 @@ struct AdapterSettings {
     std::vector<std::int64_t> layers = {};  // blocks; empty: all
     std::vector<AdapterRule> ranks = {};
     std::vector<AdapterRule> alphas = {};
-    bool nf4Base = false; // QLoRA: the matrices of the blocks are held in 4 bits
+    bool nf4Base = false;                  // QLoRA: the matrices of the blocks are held in 4 bits
+    std::vector<std::string> saved = {};   // modules that are trained whole (saved_modules.h)
+    std::vector<std::int64_t> tokens = {}; // rows of the embedding that are, in the order of files
 
     bool operator==(const AdapterSettings&) const = default;
 };
@@ -75,24 +77,26 @@ struct AdapterModule {
     std::int64_t magnitude = 0; // ... and with DoRA the magnitudes
 };
 
+// Elements of a group of the model in whose place an adapter has trained ones.
+struct ReplacedRange {
+    std::int64_t model = 0;   // the first, in the group of the model
+    std::int64_t trained = 0; // and in the trained group
+    std::int64_t count = 0;
+};
+
 struct FrozenModel {
     ParamTable model;                                 // all of it
-    std::vector<bool> isFrozen;                       // by group: its weights stay as they are
+    std::vector<std::int64_t> elements;               // by group: so many, the first ones, stay
     std::vector<std::vector<AdapterModule>> adapters; // by group, in the order of the model
+    std::vector<std::vector<ReplacedRange>> replaced; // by group
     AdapterSettings settings;                         // of the adapter, if there is one
-
-    std::int64_t frozenElements(GroupId group) const noexcept
-    {
-        const auto index = static_cast<std::size_t>(group.value);
-        return isFrozen[index] ? model.groups[index].elements : 0;
-    }
 };
 
 // All of the model, whatever is trained.
 const ParamTable& wholeModel(const ParamTable& trained) noexcept;
 // Is what is trained an adapter?
 bool isAdapter(const ParamTable& trained) noexcept;
-// The table in which the model's own weights of a group lie.
+// The table in which the model's own weights of a block lie.
 const ParamTable& modelTable(const ParamTable& trained, GroupId group) noexcept;
 // Is the tensor a matrix of a block, which an adapter may have and NF4 may hold?
 bool isLinear(const ParamTable& model, const NamedTensor& tensor);
@@ -111,8 +115,8 @@ Result<ParamTable> trainedLayers(const ParamTable& model, const std::vector<Grou
 // [1, smaller side], an alpha of 0, or a target that no module has, with those there are.
 Result<ParamTable> adapterTable(const ParamTable& model, const AdapterSettings& settings);
 
-// A fresh adapter: Philox keyed by the tensor's name and `seed`. The table outlives it. Not for
-// DoRA: freshAdapter() of dora.h.
+// The matrices of a fresh adapter: Philox keyed by the tensor's name and `seed`; all else is 0. The
+// table outlives it. All of an adapter: freshAdapter() of dora.h.
 std::unique_ptr<MasterReader> initialAdapter(const ParamTable& table, std::uint64_t seed);
 
 } // namespace mr

@@ -51,6 +51,21 @@ Status headLosses(
     return {};
 }
 
+// Of the rows of the matrix that are trained alone.
+Status rowGradients(const LayerContext& c, const HeadRows& rows, const TensorView& normed,
+    const HeadBackward& backward)
+{
+    for (const TokenRun& run : backward.rows.runs) {
+        const TensorView sum = backward.rows.sum.rows(run.firstRow, run.count);
+        WindowProductArgs args{
+            {rows.gradLogits, run.firstToken, run.count}, allColumns(normed), allColumns(sum)};
+        args.transposeA = true;
+        args.accumulate = rows.first > 0 || backward.accumulateMatrix;
+        MR_TRY(c.ops->windowProduct(args, *c.stream));
+    }
+    return {};
+}
+
 // The gradients that follow from that of the logits. Products of a micro-batch are summed on their
 // own before the sum is added to that of the step, so that it may as well be added elsewhere
 // (decisions.md 8).
@@ -64,6 +79,7 @@ Status headGradients(const LayerContext& c, const HeadTensors& w, const HeadScra
     if (sum.data)
         MR_TRY(c.ops->linearBackwardWeight(
             {rows.gradLogits, normed, sum, {}, c.productFor(sum), addToSum}, *c.stream));
+    MR_TRY(rowGradients(c, rows, normed, backward));
     return c.ops->linearBackwardInput(
         {rows.gradLogits, w.matrix, s.gradNormed.rows(rows.first, rows.count)}, *c.stream);
 }

@@ -224,6 +224,9 @@ std::size_t layoutBatch(
         *view = carver.vector(DType::I32, shape.tokens());
     if (config.window > 0 && config.window < shape.seqLen)
         out.windowFrom = carver.vector(DType::I32, shape.tokens());
+    if (shape.tokenRows > 0)
+        for (TensorView* view : {&out.rowIds, &out.rowOrder})
+            *view = carver.vector(DType::I32, shape.tokens());
     out.mostKeys = shape.seqLen;
     return carver.bytes();
 }

@@ -31,6 +31,7 @@ struct MicroShape {
     double dropout = 0.0;            // of its adapters' inputs
     std::int64_t dropoutColumns = 0; // of the widest of these inputs; 0: no dropout
     std::int64_t doraColumns = 0;    // of the widest product with magnitudes; 0: no DoRA
+    std::int64_t tokenRows = 0;      // of the embedding, trained beside an adapter
 
     constexpr std::int64_t tokens() const noexcept { return seqLen * microBatch; }
 };
@@ -109,6 +110,8 @@ struct BatchViews {
     TensorView visibleFrom;
     TensorView order;
     TensorView windowFrom;     // visibleFrom of windowed blocks; data null where no window cuts
+    TensorView rowIds;         // trained rows of the ids; tokenRows for others. Data null where no
+    TensorView rowOrder;       // rows are trained. rowOrder sorts them as order sorts ids
     std::int64_t mostKeys = 0; // that a row of visibleFrom sees, at most
 };
 

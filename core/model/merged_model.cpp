@@ -74,7 +74,36 @@ Status MergedModel::read(GroupId group, std::int64_t first, const MasterView& ou
         add(module, slot->first + module.firstRow * module.in,
             m_factors.empty() ? std::span<const float>() : m_factors[i], first, whole);
     }
+    for (const ReplacedRange& range :
+        m_table.frozen->replaced[static_cast<std::size_t>(group.value)])
+        MR_TRY(replace(group, range, first, whole));
     return {};
+}
+
+Status MergedModel::replace(
+    GroupId group, const ReplacedRange& range, std::int64_t first, const MasterView& out)
+{
+    const std::int64_t begin = std::max(first, range.model);
+    const std::int64_t end = std::min(first + std::ssize(out.high), range.model + range.count);
+    if (begin >= end)
+        return {};
+    MasterPiece piece;
+    const MasterView trained = piece.view(end - begin);
+    MR_TRY(m_adapter.read(group, range.trained + begin - range.model, trained));
+    for (std::size_t i = 0; i < trained.high.size(); ++i)
+        write(joinHalves(trained.high[i], trained.low[i]),
+            static_cast<std::size_t>(begin - first) + i, out);
+    return {};
+}
+
+void MergedModel::write(float value, std::size_t i, const MasterView& out)
+{
+    const std::uint16_t before = out.high[i];
+    const bool isWide = m_type == ExportType::F32;
+    out.high[i] = isWide ? highHalf(value) : nearestBf16(value);
+    out.low[i] = isWide ? lowHalf(value) : std::int16_t{0};
+    m_count.unchanged += out.high[i] == before ? 1 : 0;
+    ++m_count.elements;
 }
 
 void MergedModel::add(const AdapterModule& module, std::int64_t begin,
@@ -95,17 +124,10 @@ void MergedModel::add(const AdapterModule& module, std::int64_t begin,
         }
         for (; at < rowEnd; ++at) {
             const auto i = static_cast<std::size_t>(at - first);
-            const std::uint16_t before = out.high[i];
             const float added =
                 module.scale * m_row[static_cast<std::size_t>(at - begin - row * module.in)];
             const float sum = joinHalves(out.high[i], out.low[i]) + added;
-            const float merged =
-                factors.empty() ? sum : factors[static_cast<std::size_t>(row)] * sum;
-            const bool isWide = m_type == ExportType::F32;
-            out.high[i] = isWide ? highHalf(merged) : nearestBf16(merged);
-            out.low[i] = isWide ? lowHalf(merged) : std::int16_t{0};
-            m_count.unchanged += out.high[i] == before ? 1 : 0;
-            ++m_count.elements;
+            write(factors.empty() ? sum : factors[static_cast<std::size_t>(row)] * sum, i, out);
         }
     }
 }

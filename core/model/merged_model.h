@@ -1,5 +1,6 @@
 // A model with an adapter in it: W + scale B A, in F32, for every linear module that has one. With
-// DoRA its rows are then scaled to their magnitudes.
+// DoRA its rows are then scaled to their magnitudes. What the adapter trained whole takes the
+// model's place.
 //
 // The sums are those of F32 products, as PEFT makes them, and are rounded once to the type of the
 // file that is written, ties to even. (Rounding B A to that type first, as PEFT's safe merge does,
@@ -48,6 +49,11 @@ private:
     // `begin`: the module's first element in the group of the model. `factors`: of its rows.
     void add(const AdapterModule& module, std::int64_t begin, std::span<const float> factors,
         std::int64_t first, const MasterView& out);
+    // As far as the range is in `out`.
+    Status replace(
+        GroupId group, const ReplacedRange& range, std::int64_t first, const MasterView& out);
+    // Element `i` of `out`, in the type of the file.
+    void write(float value, std::size_t i, const MasterView& out);
 
     const ParamTable& m_table;
     MasterReader& m_model;

@@ -3,6 +3,7 @@
 #include "core/model/frozen_model.h"
 #include "core/model/layout.h"
 #include "core/model/packed_group.h"
+#include "core/model/saved_modules.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -68,9 +69,11 @@ struct PassFlops {
 
 PassFlops passFlops(const ParamTable& table, GroupId group, double ofModel, std::int64_t tokens)
 {
-    if (frozenElements(table, group) == 0)
-        return {ofModel, 2.0 * ofModel};
-    const double adapter = matrixFlops(table.groups[static_cast<std::size_t>(group.value)], tokens);
+    const auto index = static_cast<std::size_t>(group.value);
+    const bool isWhole = !table.frozen || table.frozen->adapters[index].empty();
+    if (isWhole)
+        return {ofModel, (table.groups[index].elements > 0 ? 2.0 : 1.0) * ofModel};
+    const double adapter = matrixFlops(table.groups[index], tokens);
     const DoraFlops dora = doraFlops(table, group, adapter, tokens);
     return {ofModel + adapter + dora.norms, ofModel + 2.5 * adapter + dora.norms + dora.products};
 }
@@ -111,7 +114,9 @@ ModelShape modelShape(const ModelConfig& config, const ParamTable& table, const 
         if (g != 0 && g != last) // scores and values
             flops += 4.0 * static_cast<double>(config.attentionColumns() * tokens) *
                      meanKeys(config, static_cast<std::int64_t>(g) - 1, shape.seqLen);
-        const PassFlops passes = passFlops(table, id, flops, tokens);
+        PassFlops passes = passFlops(table, id, flops, tokens);
+        if (g == last) // a tied matrix is trained with group 0
+            passes.backward = (trainsHeadMatrix(table) ? 2.0 : 1.0) * flops;
         out.groups.push_back({group.name, group.elements, passes.forward, passes.backward,
             weightShapes(group), frozenElements(table, id),
             packedGroup(table, id, shape.compute).bytes, frozenTensors(table, id)});
@@ -119,7 +124,8 @@ ModelShape modelShape(const ModelConfig& config, const ParamTable& table, const 
     out.readsFrozen = isAdapter(table);
     out.tiedHead = config.tiedEmbedding;
     const bool trainsBoth = config.tiedEmbedding && out.groups.front().isTrained();
-    out.secondAccumulatorElements = trainsBoth ? config.vocab * config.hidden : 0;
+    out.secondAccumulatorElements =
+        trainsBoth ? table.groups.front().paramSlots.front().count() : 0;
     out.boundaryBytes = matrixView(nullptr, shape.compute, tokens, config.hidden).bytes();
     BlockActivations activations;
     BlockScratch scratch;
@@ -132,7 +138,7 @@ ModelShape modelShape(const ModelConfig& config, const ParamTable& table, const 
     out.backwardScratchBytes = layoutScratch(config, shape, nullptr, scratch);
     out.headScratchBytes = layoutHead(config, shape, true, nullptr, head);
     out.headInferenceBytes = layoutHead(config, shape, false, nullptr, head);
-    if (out.groups[config.tiedEmbedding ? 0 : last].isTrained())
+    if (trainsHeadMatrix(table))
         out.headProductBytes = headProductBytes(config, shape);
     const std::int64_t productRows = headProductRows(config, shape);
     out.headProducts = static_cast<int>((tokens + productRows - 1) / productRows);

@@ -48,6 +48,7 @@ enum class SlotKind : std::uint8_t {
     AdapterA,         // (ranks, in): of the modules that share an input, one below the other
     AdapterB,         // (rows, rank): of one module
     AdapterMagnitude, // (rows): of one module, DoRA
+    TokenRows,        // (n, H): rows of the embedding that are trained beside an adapter
 };
 
 struct ParamSlot {

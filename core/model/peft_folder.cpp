@@ -3,6 +3,7 @@
 #include "core/api/json_fields.h"
 #include "core/base/file.h"
 #include "core/model/export_plan.h"
+#include "core/model/saved_modules.h"
 
 #include <fmt/format.h>
 
@@ -11,6 +12,7 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 #include <system_error>
 
@@ -30,11 +32,14 @@ constexpr const char* kBaseField = "base_quantization";
 constexpr std::string_view kNf4 = "nf4";
 constexpr std::int64_t kDefaultRank = 8; // of PEFT, where a field is missing
 constexpr std::int64_t kMostPeftRank = 1 << 20;
+constexpr const char* kTieField = "ensure_weight_tying";
+constexpr const char* kSavedField = "modules_to_save";
+constexpr const char* kTokensField = "trainable_token_indices";
 
 // Change nothing in what a finished adapter computes.
-constexpr std::array<std::string_view, 11> kInformative = {"auto_mapping",
+constexpr std::array<std::string_view, 10> kInformative = {"auto_mapping",
     "base_model_name_or_path", "inference_mode", "loftq_config", "megatron_core", "peft_version",
-    "qalora_group_size", "revision", "runtime_config", "task_type", "ensure_weight_tying"};
+    "qalora_group_size", "revision", "runtime_config", "task_type"};
 
 // Null, false, "none" or empty: a variant that is not used.
 bool isUnused(const json& value)
@@ -112,6 +117,35 @@ void readTargets(JsonFields& fields, AdapterSettings& settings)
         settings.targetPattern = text;
 }
 
+// With ensure_weight_tying PEFT trains embedding and head as one, whichever of them is named.
+void readSaved(JsonFields& fields, AdapterSettings& settings)
+{
+    settings.saved = namesIn(fields, kSavedField);
+    if (fields.boolean(kTieField, false) && !settings.saved.empty())
+        settings.saved = {"embed_tokens", "lm_head"};
+}
+
+// A list, or an object of lists by module.
+void readTokens(JsonFields& fields, AdapterSettings& settings)
+{
+    const json* value = fields.find(kTokensField);
+    if (value == nullptr)
+        return;
+    const bool isByModule = value->is_object() && value->size() == 1;
+    if (isByModule && !value->begin().key().ends_with("embed_tokens"))
+        return fields.fail(kTokensField,
+            "trains rows of " + shown(value->begin().key()) + "; those of embed_tokens are read");
+    const json& list = isByModule ? *value->begin() : *value;
+    if (!list.is_array())
+        return fields.fail(kTokensField, "must be a list of ids of tokens");
+    for (const json& token : list) {
+        if (token.is_number_integer())
+            settings.tokens.push_back(token.get<std::int64_t>());
+        else
+            fields.fail(kTokensField, "must be a list of ids of tokens");
+    }
+}
+
 // Variants of LoRA compute something else.
 void refuseVariants(JsonFields& fields, const json& object)
 {
@@ -154,7 +188,26 @@ json targetsOf(const AdapterSettings& settings)
     return settings.targets.empty() ? json("all-linear") : json(settings.targets);
 }
 
-std::string configText(const PeftConfig& config)
+json tokensOf(const AdapterSettings& settings)
+{
+    return settings.tokens.empty() ? json() : json{{"embed_tokens", settings.tokens}};
+}
+
+// Files hold a tied embedding that is trained whole under two names. The second one, with the first
+// element `first`.
+std::optional<NamedTensor> secondName(const ParamTable& table, std::int64_t first)
+{
+    const ParamTable& model = wholeModel(table);
+    const GroupId head{static_cast<std::int32_t>(model.groups.size()) - 1};
+    if (model.find(head, SlotKind::Head) || !trainsHeadMatrix(table))
+        return {};
+    NamedTensor second = table.tensors.front();
+    second.name = "base_model.model.lm_head.weight";
+    second.first = first;
+    return second;
+}
+
+std::string configText(const PeftConfig& config, bool isTied)
 {
     const AdapterSettings& s = config.settings;
     nlohmann::ordered_json out;
@@ -176,6 +229,9 @@ std::string configText(const PeftConfig& config)
     out["init_lora_weights"] = true;
     out["inference_mode"] = true;
     out["use_dora"] = s.dora;
+    out[kSavedField] = s.saved.empty() ? json() : json(s.saved);
+    out[kTokensField] = tokensOf(s);
+    out[kTieField] = isTied;
     return out.dump(2) + "\n";
 }
 
@@ -206,7 +262,55 @@ std::string baseText(const PeftConfig& config)
     return object.dump(1) + "\n";
 }
 
+// Reads an embedding that stands in the file under two names: behind its group lies the second one,
+// which is compared.
+class TiedReader final : public MasterReader
+{
+public:
+    TiedReader(const ParamTable& table, const NamedTensor& second)
+        : m_table(table)
+    {
+        m_table.tensors.push_back(second);
+    }
+
+    Status open(const fs::path& file)
+    {
+        MR_ASSIGN(m_reader, openTensors(file, m_table));
+        const NamedTensor& first = m_table.tensors.front();
+        const NamedTensor& second = m_table.tensors.back();
+        MasterPiece one;
+        MasterPiece other;
+        const auto compare = [&](std::int64_t at, const MasterView& view) -> Status {
+            const MasterView got = other.view(std::ssize(view.high));
+            MR_TRY(m_reader->read(second.group, second.first + at - first.first, got));
+            if (std::ranges::equal(got.high, view.high) && std::ranges::equal(got.low, view.low))
+                return {};
+            return Status::error(ErrorKind::InvalidArgument,
+                file.string() + ": " + second.name + " differs from " + first.name +
+                    ", and the model uses one matrix for both; train with ensure_weight_tying");
+        };
+        return forPieces(*m_reader, {first.group, first.first, first.count()}, one, compare);
+    }
+
+    Status read(GroupId group, std::int64_t first, const MasterView& out) override
+    {
+        return m_reader->read(group, first, out);
+    }
+
+private:
+    ParamTable m_table;
+    std::unique_ptr<MasterReader> m_reader;
+};
+
 } // namespace
+
+ParamTable peftTable(const ParamTable& table)
+{
+    ParamTable files = table;
+    if (const auto second = secondName(table, table.tensors.front().first))
+        files.tensors.push_back(*second);
+    return files;
+}
 
 Result<PeftConfig> readPeftConfig(const fs::path& folder)
 {
@@ -237,6 +341,8 @@ Result<PeftConfig> readPeftConfig(const fs::path& folder)
     settings.layers = layersIn(fields);
     settings.ranks = rulesIn(fields, "rank_pattern");
     settings.alphas = rulesIn(fields, "alpha_pattern");
+    readSaved(fields, settings);
+    readTokens(fields, settings);
     if (fields.status().ok())
         refuseVariants(fields, object);
     MR_TRY(fields.status());
@@ -257,7 +363,13 @@ Status checkBase(const fs::path& folder, const PeftConfig& config, const fs::pat
 Result<std::unique_ptr<MasterReader>> openPeftWeights(
     const fs::path& folder, const ParamTable& table)
 {
-    return openTensors(folder / kWeightsFile, table);
+    const fs::path file = folder / kWeightsFile;
+    const auto second = secondName(table, table.groups.front().elements);
+    if (!second)
+        return openTensors(file, table);
+    auto reader = std::make_unique<TiedReader>(table, *second);
+    MR_TRY(reader->open(file));
+    return std::unique_ptr<MasterReader>(std::move(reader));
 }
 
 Status savePeft(const fs::path& folder, const PeftConfig& config, const ParamTable& table,
@@ -268,10 +380,12 @@ Status savePeft(const fs::path& folder, const PeftConfig& config, const ParamTab
     if (error)
         return Status::error(
             ErrorKind::Io, "create folder " + folder.string() + ": " + error.message());
-    MR_TRY(writeTensors(folder / kWeightsFile, table, master, type));
+    const ParamTable files = peftTable(table);
+    MR_TRY(writeTensors(folder / kWeightsFile, files, master, type));
     if (!config.baseHash.empty())
         MR_TRY(replaceFile(folder / kHashFile, baseText(config)));
-    return replaceFile(folder / kConfigFile, configText(config));
+    return replaceFile(
+        folder / kConfigFile, configText(config, files.tensors.size() > table.tensors.size()));
 }
 
 } // namespace mr

@@ -36,6 +36,10 @@ Result<PeftConfig> readPeftConfig(const std::filesystem::path& folder);
 Status checkBase(const std::filesystem::path& folder, const PeftConfig& config,
     const std::filesystem::path& model, const std::string& hash);
 
+// The table with the tensors that a file has: a tied embedding that is trained whole is there
+// twice.
+ParamTable peftTable(const ParamTable& table);
+
 // The adapter's weights. `table` is adapterTable() of the folder's settings, and outlives it.
 Result<std::unique_ptr<MasterReader>> openPeftWeights(
     const std::filesystem::path& folder, const ParamTable& table);

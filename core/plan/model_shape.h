@@ -74,7 +74,7 @@ struct ModelShape {
     // run that trains layers can go on without the model it began with.
     bool readsFrozen = false;
     bool tiedHead = false;                      // the head adds to a second accumulator of group 0
-    std::int64_t secondAccumulatorElements = 0; // V * H if tied, else 0
+    std::int64_t secondAccumulatorElements = 0; // those of it that are trained; 0 if not tied
     std::size_t boundaryBytes = 0;              // the activation between two layers
     std::size_t savedBytesPerBlock = 0;  // backward reads them, recompute=block recomputes them
     std::size_t remadeBytesPerBlock = 0; // the part of these that recompute=cheap recomputes

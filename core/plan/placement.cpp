@@ -189,6 +189,9 @@ std::vector<GroupPlacement> placeGroups(const OffloadPolicy& policy, const Model
         home.packed = shape.groups[g].isPacked();
         const bool mayRead = shape.readsFrozen && home.frozen != Tier::Device;
         home.frozenOnDisk = mayRead ? home.weightsOnDisk : 0.0;
+        const bool isEnd = g == 0 || g + 1 == homes.size();
+        if (isEnd && shape.groups[g].isTrained())
+            continue;
         home.weights = Tier::Device;
         home.state = Tier::Device;
         home.deviceShare = 1.0;

@@ -2,6 +2,7 @@
 
 #include "core/model/block_products.h"
 #include "core/model/frozen_model.h"
+#include "core/model/saved_modules.h"
 
 #include <fmt/format.h>
 
@@ -185,8 +186,21 @@ void addBlock(const ParamTable& trained, GroupId group, bool hasBackward, const 
     }
 }
 
+// The gradients of rows of a tied head.
+void addTokenRows(
+    const std::vector<TokenRun>& runs, const RunProduct& head, bool mayAddUp, ProductList& list)
+{
+    const WindowShape::Side columns{head.in, 0};
+    for (const TokenRun& run : runs)
+        list.addWindow(head,
+            {run.count, head.in, head.tokens, {head.out, run.firstToken}, columns, columns, true,
+                false},
+            DType::F32, mayAddUp);
+}
+
 // Logits by chunks, gradients by larger ones (head.cpp).
-void addHead(const ModelConfig& config, const MicroShape& shape, bool isFrozen, ProductList& list)
+void addHead(const ModelConfig& config, const ParamTable& trained, const MicroShape& shape,
+    ProductList& list)
 {
     RunProduct product;
     product.place = "head";
@@ -200,8 +214,10 @@ void addHead(const ModelConfig& config, const MicroShape& shape, bool isFrozen, 
     for (const std::int64_t rows : piecesOf(shape.tokens(), most)) {
         product.tokens = rows;
         list.addInputGradient(product);
-        if (!isFrozen)
+        if (trainsHeadMatrix(trained))
             list.addWeightGradient(product, gradient, mayAddUp);
+        if (config.tiedEmbedding)
+            addTokenRows(tokenRuns(trained), product, mayAddUp, list);
         for (const std::int64_t tokens : piecesOf(rows, std::min(chunk, rows))) {
             product.tokens = tokens;
             list.addForward(product, DType::F32);
@@ -271,7 +287,7 @@ std::vector<RunProduct> runProducts(
     const auto head = static_cast<std::int32_t>(trained.groups.size()) - 1;
     for (std::int32_t g = 1; g < head; ++g)
         addBlock(trained, GroupId{g}, g >= first - trained.groups.begin(), shape, list);
-    addHead(config, shape, frozenElements(trained, GroupId{head}) > 0, list);
+    addHead(config, trained, shape, list);
     return list.take();
 }
 

@@ -44,7 +44,7 @@ Status Decoder::fetch(std::span<const TokenId> tokens, std::int64_t first)
     std::copy(tokens.begin(), tokens.end(), data.ids.begin());
     for (std::size_t i = 0; i < tokens.size(); ++i)
         data.positions[i] = static_cast<std::int32_t>(first + static_cast<std::int64_t>(i));
-    MR_TRY(fillHostBatches(m_config, {&data, 1}, m_memory.hostBatches));
+    MR_TRY(fillHostBatches(m_config, {&data, 1}, m_memory));
     return m_stream.copy(m_memory.batches[0].ids.data, {host.ids.data, m_memory.batchBytes});
 }
 
@@ -76,6 +76,7 @@ Status Decoder::advance(
     if (count < 1 || first + count > seqLen || !m_memory.keyValueCache(0).data)
         return Status::error(ErrorKind::Internal, "generation: no room for these tokens");
     MR_TRY(fetch(tokens, first));
+    MR_TRY(m_memory.tokenRows.place(m_stream));
     MR_TRY(m_device.ops().embed({m_memory.batches[0].ids.rows(0, count), m_memory.embedding,
                                     m_memory.boundaries().of(0, 0).rows(0, count),
                                     static_cast<float>(m_config.embeddingScale)},

@@ -14,7 +14,7 @@
 
 namespace mr {
 
-Status fillHostBatches(const ModelConfig& config, std::span<const MicroBatchData> micros,
-    std::span<const BatchViews> batches);
+Status fillHostBatches(
+    const ModelConfig& config, std::span<const MicroBatchData> micros, const RunMemory& memory);
 
 } // namespace mr

@@ -114,6 +114,8 @@ Status PassTasks::forward(const StepPlan& plan, TaskIndex index, Stream& stream)
     const LayerContext context = contextOf(task, stream);
     const std::int64_t slot = slotOf(task);
     const std::int64_t layer = task.group.value;
+    if (layer == 0 && task.micro.value == 0)
+        MR_TRY(m_memory.tokenRows.place(stream));
     if (layer == 0)
         return m_device.ops().embed({context.batch.ids, m_memory.embedding,
                                         m_memory.boundaries().of(slot, 0), embeddingScale()},
@@ -139,10 +141,7 @@ Status PassTasks::backward(const Task& task, const StepInputs& inputs, Stream& s
     if (task.group.value + 1 == m_memory.groupCount())
         return backwardHeadTask(task, inputs.lossScale, accumulate, context);
     if (group == 0)
-        return m_device.ops().embedBackward(
-            {context.batch.ids, context.batch.order, grad, m_memory.embeddingGradient, accumulate,
-                embeddingScale(), m_config.padToken},
-            stream);
+        return backwardEmbedding(context.batch, grad, accumulate, stream);
     const GroupMemory& memory = m_memory.group(task.group);
     const TensorView x = m_memory.boundaries().of(slot, task.group.value - 1);
     const BlockActivations& kept = m_memory.activations().of(slot, task.group.value - 1);
@@ -155,12 +154,27 @@ Status PassTasks::backward(const Task& task, const StepInputs& inputs, Stream& s
         {memory.gradientViews, grad, accumulate, memory.adapterGradients});
 }
 
+Status PassTasks::backwardEmbedding(
+    const BatchViews& batch, const TensorView& grad, bool accumulate, Stream& stream)
+{
+    const TokenRows& rows = m_memory.tokenRows;
+    if (rows.any())
+        return m_device.ops().embedBackward(
+            {batch.rowIds, batch.rowOrder, grad, rows.gradient(), accumulate, embeddingScale()},
+            stream);
+    return m_device.ops().embedBackward({batch.ids, batch.order, grad, m_memory.embeddingGradient,
+                                            accumulate, embeddingScale(), m_config.padToken},
+        stream);
+}
+
 Status PassTasks::backwardHeadTask(
     const Task& task, float lossScale, bool accumulate, const LayerContext& context)
 {
     const std::int64_t slot = slotOf(task);
     HeadBackward backward;
     backward.gradients = m_memory.headGradients;
+    if (m_memory.tokenRows.any() && m_config.tiedEmbedding)
+        backward.rows = {m_memory.secondAccumulator, m_memory.tokenRows.runs()};
     backward.losses = m_memory.scalars.losses;
     backward.micro = task.micro.value;
     backward.product = m_memory.headProduct;

@@ -30,6 +30,8 @@ public:
 private:
     Status forward(const StepPlan& plan, TaskIndex index, Stream& stream);
     Status backward(const Task& task, const StepInputs& inputs, Stream& stream);
+    Status backwardEmbedding(
+        const BatchViews& batch, const TensorView& grad, bool accumulate, Stream& stream);
     Status backwardHeadTask(
         const Task& task, float lossScale, bool accumulate, const LayerContext& context);
     Status fetchBatch(const Task& task, Stream& stream);

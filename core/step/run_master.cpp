@@ -176,9 +176,12 @@ Result<std::string> installFrozen(
         wholeModel(table), model, [&](GroupId group, std::int64_t first, const MasterView& view) {
             if (packer.packs(group))
                 return packer.add(group, first, view);
-            return frozenElements(table, group) > 0
-                       ? executor.state().writeFrozen(group, first, view)
-                       : Status();
+            // What is trained in its place follows it in the group.
+            const std::int64_t left = frozenElements(table, group) - first;
+            const auto count =
+                static_cast<std::size_t>(std::clamp<std::int64_t>(left, 0, std::ssize(view.high)));
+            return count > 0 ? executor.state().writeFrozen(group, first, view.part(0, count))
+                             : Status();
         });
 }
 

@@ -81,7 +81,9 @@ void RunMemory::bindEnds(const TierStore& tiers, const ModelConfig& config, cons
     const GroupMemory& embed = m_groups.front();
     const GroupMemory& headGroup = m_groups.back();
     const auto weight = [&](const GroupMemory& group, GroupId id, SlotKind kind) {
-        return slotView(modelTable(table, id), id, kind, group.modelWeights(), m_shape.compute);
+        const bool isTrained = table.find(id, kind) != nullptr;
+        return isTrained ? slotView(table, id, kind, group.weights, m_shape.compute)
+                         : slotView(wholeModel(table), id, kind, group.frozen, m_shape.compute);
     };
     embedding = weight(embed, first, SlotKind::Embedding);
     headWeights.norm = weight(headGroup, last, SlotKind::FinalNorm);
@@ -94,12 +96,18 @@ void RunMemory::bindEnds(const TierStore& tiers, const ModelConfig& config, cons
     embeddingGradient = gradient(embed, first, SlotKind::Embedding);
     headGradients.norm = gradient(headGroup, last, SlotKind::FinalNorm);
     headGradients.matrix = gradient(headGroup, last, SlotKind::Head);
+    if (table.find(first, SlotKind::TokenRows))
+        tokenRows = {table, config.padToken,
+            slotView(table, first, SlotKind::TokenRows, embed.weights, m_shape.compute), embedding,
+            gradient(embed, first, SlotKind::TokenRows)};
     if (config.tiedEmbedding) {
         std::byte* second = tiers.find(Tier::Device, MemoryUse::SecondAccumulator, first).data();
         if (!second)
             return;
-        secondAccumulator = matrixView(second, DType::F32, config.vocab, config.hidden);
-        headGradients.matrix = secondAccumulator;
+        const ParamSlot& trained = table.groups.front().paramSlots.front();
+        secondAccumulator = matrixView(second, DType::F32, trained.rows, trained.cols);
+        if (!tokenRows.any())
+            headGradients.matrix = secondAccumulator;
     }
 }
 
@@ -166,8 +174,9 @@ const BlockTensors& RunMemory::weightsOf(const Task& task) const
 
 std::byte* RunMemory::weightBytes(const Task& task) const
 {
-    std::byte* stay = group(task.group).modelWeights();
-    return stay ? stay : m_weightSlots[task.slot];
+    const GroupMemory& group = this->group(task.group);
+    const bool haveSlot = task.kind == TaskKind::FetchFrozen || group.streams();
+    return haveSlot ? m_weightSlots[task.slot] : group.weights;
 }
 
 TensorView RunMemory::keyValueCache(std::int64_t block) const

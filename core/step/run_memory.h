@@ -17,6 +17,7 @@
 #include "core/step/disk_places.h"
 #include "core/step/frozen_pieces.h"
 #include "core/step/group_memory.h"
+#include "core/step/token_rows.h"
 #include "core/step/window_memory.h"
 #include "core/tier/tier_store.h"
 
@@ -55,7 +56,8 @@ public:
     // Number of a piece of frozen weights among all that is stored: they come behind boundaries.
     std::int32_t storedPiece(std::int32_t piece) const noexcept { return m_firstPiece + piece; }
 
-    // Weights as ops read them, for a task that names a slot; and their bytes.
+    // Weights as ops read them, for a task that names a slot; and the bytes that a copy of weights
+    // is about.
     const BlockTensors& weightsOf(const Task& task) const;
     std::byte* weightBytes(const Task& task) const;
 
@@ -91,11 +93,13 @@ public:
     ModelConstants constants;
     ScalarViews scalars;
     ScalarViews hostScalars;
-    TensorView secondAccumulator; // (V, H), F32, of a tied head; null otherwise
+    // F32, of a tied head: (V, H), or (n, H) where n rows of it are trained; null otherwise.
+    TensorView secondAccumulator;
     HeadTensors headWeights;
     HeadTensors headGradients;
     TensorView embedding;         // (V, H), c
     TensorView embeddingGradient; // (V, H), of the group's accumulator
+    TokenRows tokenRows;          // in place of the embedding's own; none in most runs
     std::vector<BatchViews> batches;
     std::vector<BatchViews> hostBatches; // one per micro-batch: all are filled before a step
     std::size_t batchBytes = 0;

@@ -97,7 +97,7 @@ Status StepExecutor::beginStep(const StepPlan& plan, const StepInputs& inputs)
         MR_TRY(m_parts.disk->flush());
         m_parts.disk->takeMoved(); // which was between steps
     }
-    return fillHostBatches(m_config, inputs.micros, m_memory.hostBatches);
+    return fillHostBatches(m_config, inputs.micros, m_memory);
 }
 
 Status StepExecutor::enqueue(const StepPlan& plan, TaskIndex index, const StepInputs& inputs)

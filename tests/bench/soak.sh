@@ -7,12 +7,14 @@ root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.." && pwd)
 usage() {
     cat <<'TEXT'
 tests/bench/soak.sh [--kills N] [--policy P[,P...]] [--folder F] [--steps N] [--every N] [--seed N]
+              [--precision P]
 tests/bench/soak.sh --fuzz [options of fuzz.sh]    the fuzz targets instead, 20 minutes each
 tests/bench/soak.sh --ptx [--help]                 the PTX machine instead: all that the gate leaves out
 
 Trains the bundled sample under each policy, kills it N times (default 100), and prints a table.
 P is a policy and its options, as ssd-vertical:late=0.5:tile=64KiB; the default is all policies.
-lora/P trains an adapter under it, qlora/P one beside a model in 4 bits, layers/P some layers.
+lora/P trains an adapter under it, qlora/P one beside a model in 4 bits, layers/P some layers,
+modules/P an adapter and the embedding, tokens/P an adapter and rows of the embedding.
 F is a folder on the disk to be tested (default: the temporary folder); state on disk goes there.
 A run has --steps (default 60), a checkpoint every --every of them (default 2) and an evaluation
 every fourth, and keeps two checkpoints and the best; where it ends before the last kill, another
@@ -23,6 +25,7 @@ TEXT
 kills=100
 steps=60
 every=2
+precision=bf16
 seed=$((RANDOM * 32768 + RANDOM))
 place=${TMPDIR:-/tmp}
 policies=resident,resident:state=compact,zero-offload,zero-offload:late=0.5,zero-offload-dpu,deep-optimizer-states,zenflow:interval=2
@@ -32,6 +35,7 @@ policies+=,ssd-vertical:late=0.25:tile=256KiB,ssd-vertical:disk-share=0.5:state=
 policies+=,ssd-vertical:weights-on-disk=1:gradients-on-disk=1:tile=64KiB
 policies+=,lora/resident,lora/streamed:buffers=1,lora/ssd-vertical:weights-on-disk=1:buffers=1
 policies+=,qlora/resident,qlora/streamed:buffers=1,qlora/ssd-vertical:weights-on-disk=0.5
+policies+=,modules/streamed,modules/ssd-vertical:disk-share=0.5:tile=64KiB,tokens/streamed
 policies+=,layers/streamed,layers/ssd-vertical:late=0.25:tile=64KiB
 if [ "${1:-}" = --fuzz ]; then
     shift
@@ -53,6 +57,7 @@ while [ $# -gt 0 ]; do
     --steps) steps=$2 ;;
     --every) every=$2 ;;
     --seed) seed=$2 ;;
+    --precision) precision=$2 ;;
     *) usage >&2 && exit 2 ;;
     esac
     shift 2
@@ -76,10 +81,12 @@ command_of() {
     case $1 in
     lora/* | qlora/*) trained=(--method "${1%%/*}" --rank 4) ;;
     layers/*) trained=(--train-layers 1-2) ;;
+    modules/*) trained=(--method lora --rank 4 --modules-to-save embed_tokens,lm_head) ;;
+    tokens/*) trained=(--method lora --rank 4 --trainable-tokens 20-40,300) ;;
     esac
     IFS=: read -ra parts <<<"${1#*/}"
     arguments=(--model "$root/resources/sample/model" --data "$root/resources/sample/train.jsonl"
-        --seq-len 48 --micro-batch 2 --accumulate 2 --lr 1e-3 --precision bf16 --device cpu
+        --seq-len 48 --micro-batch 2 --accumulate 2 --lr 1e-3 --precision "$precision" --device cpu
         --threads 1 --steps "$steps" --eval-every 4 --hold-out 0.01 --checkpoint-every "$every"
         --policy "${parts[0]}" ${trained[@]+"${trained[@]}"})
     local option

@@ -78,6 +78,15 @@ RUNS = {
                            "alpha_pattern": {"v_proj": 4, "layers.[23].mlp.down_proj": 12}}, 0.02,
                  {"seq_len": 128, "learning_rate": 1e-2, "schedule": "linear", "warmup_steps": 2,
                   "weight_decay": 0.1, "clip_norm": 0.0}),
+    # The embedding is the head, too.
+    "modules": (STORIES, {"r": 4, "lora_alpha": 8, "target_modules": ["q_proj", "down_proj"],
+                         "modules_to_save": ["embed_tokens", "lm_head"], "ensure_weight_tying": True},
+                0.02, {"seq_len": 64, "learning_rate": 3e-3, "schedule": "cosine", "warmup_steps": 2,
+                       "weight_decay": 0.1, "clip_norm": 1.0}),
+    "tokens": (STORIES, {"r": 4, "lora_alpha": 8, "target_modules": ["v_proj", "up_proj"],
+                         "trainable_token_indices": [410, 412, 13, 411, 300]}, 0.02,
+               {"seq_len": 96, "learning_rate": 1e-2, "schedule": "constant", "warmup_steps": 0,
+                "weight_decay": 0.0, "clip_norm": 1.0}),
     # Beside what NF4 codes of the sample's bf16 weights stand for.
     "qlora": (SAMPLE, {"r": 8, "lora_alpha": 16, "target_modules": LINEARS}, 0.02,
               {"seq_len": 64, "learning_rate": 1e-2, "schedule": "cosine", "warmup_steps": 2,
@@ -278,6 +287,8 @@ def save_adapter(model, folder, dtype):
     (folder / "README.md").unlink(missing_ok=True)
     config = json.loads((folder / "adapter_config.json").read_text())
     config["target_modules"].sort()
+    if config["modules_to_save"]:
+        config["modules_to_save"].sort()
     (folder / "adapter_config.json").write_text(json.dumps(config, indent=2) + "\n")
     file = folder / "adapter_model.safetensors"
     save_file({n: t.to(dtype) for n, t in load_file(file).items()}, file, metadata={"format": "pt"})
@@ -300,15 +311,23 @@ def load_adapter(base, folder, trainable, nf4=False):
 
 
 def name_in_file(parameter_name):
-    return parameter_name.replace(".default", "").replace("magnitude_vector.weight",
-                                                          "magnitude_vector")
+    for part in (".modules_to_save", ".default"):
+        parameter_name = parameter_name.replace(part, "")
+    return parameter_name.replace("magnitude_vector.weight", "magnitude_vector")
+
+
+def is_adapters(parameter_name):
+    """The head of a tied model shares the trained rows of the embedding; files name them once."""
+    return ".lora_" in parameter_name or ".modules_to_save." in parameter_name or (
+        ".token_adapter.trainable" in parameter_name and ".lm_head." not in parameter_name)
 
 
 def put_adapter(base, folder, trainable):
     """Strictly: every tensor of the file is in the model, and no other."""
     model = PeftModel.from_pretrained(base, folder, is_trainable=trainable)
     in_file = load_file(folder / "adapter_model.safetensors")
-    loaded = {name_in_file(n): p for n, p in model.named_parameters() if ".lora_" in n}
+    loaded = {name_in_file(n): p for n, p in model.named_parameters(remove_duplicate=False)
+              if is_adapters(n)}
     if loaded.keys() != in_file.keys():
         sys.exit(f"{folder}: {sorted(loaded.keys() ^ in_file.keys())}")
     for name, tensor in in_file.items():

@@ -158,6 +158,16 @@ std::span<const SettingLook> SettingWords::adapterLooks()
             QT_TR_NOOP("All of the blocks")),
         advanced("exclude_targets", QT_TR_NOOP("Modules left out"),
             QT_TR_NOOP("Modules that get no adapter, for example down_proj."), QT_TR_NOOP("None")),
+        advanced("modules_to_save", QT_TR_NOOP("Trained whole"),
+            QT_TR_NOOP(
+                "Modules that are trained whole beside the adapter: embed_tokens, lm_head or "
+                "both, with a comma between them."),
+            QT_TR_NOOP("None")),
+        advanced("trainable_tokens", QT_TR_NOOP("Tokens trained"),
+            QT_TR_NOOP(
+                "Ids of tokens whose rows of the embedding are trained beside the adapter, "
+                "for example 300,310-319: for chat tokens that the model does not know yet."),
+            QT_TR_NOOP("None")),
         advanced("train_layers", QT_TR_NOOP("Blocks"),
             QT_TR_NOOP("Blocks that get an adapter, for example 0-15,20."), QT_TR_NOOP("All")),
         SettingLook{"rslora", QT_TR_NOOP("Scaling"),

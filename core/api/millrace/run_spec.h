@@ -89,7 +89,10 @@ struct RunSpec {
     std::string excludedTargets;                    // ends of names that have none
     std::map<std::string, std::string> rankPattern; // expression -> rank of the modules it matches
     std::map<std::string, std::string> alphaPattern;
-    std::string adapterDir;  // a PEFT folder to go on from; rank to pattern are then its own
+    std::string savedModules;  // "embed_tokens,lm_head": trained whole beside the adapter
+    std::string trainedTokens; // "300,310-319": ids of tokens whose rows of the embedding are
+                               // trained beside it
+    std::string adapterDir;    // a PEFT folder to go on from; rank to pattern are then its own
     std::string trainLayers; // "20-31,head": the blocks, "embedding" or "head" that are trained, or
                              // the blocks that get an adapter; empty: all
     RecomputeChoice recompute = RecomputeChoice::Auto;

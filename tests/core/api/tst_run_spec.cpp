@@ -74,6 +74,8 @@ RunSpec everythingSet()
     s.excludedTargets = "mlp.down_proj";
     s.rankPattern = {{"v_proj", "4"}};
     s.alphaPattern = {{"q_proj", "32"}};
+    s.savedModules = "lm_head";
+    s.trainedTokens = "7,9-11";
     s.adapterDir = "/adapter";
     s.trainLayers = "1-3";
     s.recompute = RecomputeChoice::Block;

@@ -84,6 +84,15 @@ RunGradients firstStep(PlainRun& run)
     return gradientsOf(run, randomBatch(run.spec().config.vocab, run.spec().micro));
 }
 
+// Of a run from initialWeights(), and a fresh adapter if it has one.
+RunGradients gradientsFromFresh(Device& device, const PlainRunSpec& spec)
+{
+    auto run = std::move(PlainRun::create(device, spec)).value();
+    if (const Status installed = installInitialWeights(*run, 5); !installed.ok())
+        qFatal("%s", installed.message().c_str());
+    return firstStep(*run);
+}
+
 // Where a module's rows lie in the model's group.
 std::size_t placeOf(const FrozenModel& frozen, std::size_t group, const AdapterModule& module)
 {
@@ -169,6 +178,9 @@ private Q_SLOTS:
     void anAdapterHasTheGradientsOfTheMergedModel();
     void aFreshAdapterChangesNothing();
     void magnitudesAreReadInAnyPieces();
+    void modulesThatAreTrainedWholeLearnAsTheyDoInTheModel();
+    void rowsOfTheEmbeddingLearnAsTheyDoInTheModel_data();
+    void rowsOfTheEmbeddingLearnAsTheyDoInTheModel();
     void badSettingsAreRefused();
 };
 
@@ -381,6 +393,12 @@ void TestFrozenLayers::aFreshAdapterChangesNothing()
         QCOMPARE(adapter.losses, whole.losses);
         run.adapter->dora = true;
         const TinyResult dora = resultOn(kInline, run);
+        run.adapter = adapterOf(4);
+        run.adapter->tokens = {7, 8, 20};
+        QCOMPARE(resultOn(kInline, run).losses, whole.losses);
+        run.adapter->tokens = {};
+        run.adapter->saved = {"lm_head", "model.embed_tokens"};
+        QCOMPARE(resultOn(kInline, run).losses, whole.losses);
         // Norms are summed in another order, and BF16 rounds a row's length and its scaled output.
         const double most = compute == DType::F32 ? 1e-6 : 1e-2;
         QVERIFY(std::abs(dora.losses.front() - whole.losses.front()) < most);
@@ -414,6 +432,68 @@ void TestFrozenLayers::magnitudesAreReadInAnyPieces()
     }
 }
 
+// With a fresh adapter, whose B is zero, the gradients are those of full fine-tuning.
+void TestFrozenLayers::modulesThatAreTrainedWholeLearnAsTheyDoInTheModel()
+{
+    const auto device = smallDevice();
+    for (const bool tied : {false, true}) {
+        PlainRunSpec spec = specOf(tinyConfig(tied));
+        const RunGradients want = gradientsFromFresh(*device, spec);
+        spec.adapter = adapterOf(3);
+        spec.adapter->saved = {"embed_tokens", "lm_head"};
+
+        const RunGradients got = gradientsFromFresh(*device, spec);
+
+        QCOMPARE(got.loss, want.loss);
+        QCOMPARE(got.of.front(), want.of.front());
+        const Floats& head = want.of.back(); // the norm and the matrix, which alone is trained
+        QCOMPARE(got.of.back(), tied ? Floats() : Floats(head.begin() + kSlotAlign, head.end()));
+    }
+}
+
+void TestFrozenLayers::rowsOfTheEmbeddingLearnAsTheyDoInTheModel_data()
+{
+    QTest::addColumn<bool>("tied");
+    QTest::addColumn<int>("pad");
+    for (const bool tied : {false, true})
+        for (const int pad : {-1, 40})
+            QTest::addRow("%s, padding %d", tied ? "tied" : "untied", pad) << tied << pad;
+}
+
+void TestFrozenLayers::rowsOfTheEmbeddingLearnAsTheyDoInTheModel()
+{
+    QFETCH(bool, tied);
+    QFETCH(int, pad);
+    const auto device = smallDevice();
+    PlainRunSpec spec = specOf(tinyConfig(tied));
+    spec.config.padToken = pad;
+    const RunGradients want = gradientsFromFresh(*device, spec);
+    spec.adapter = adapterOf(3);
+    spec.adapter->tokens = {40, 3, 4, 5, 60};
+
+    const RunGradients got = gradientsFromFresh(*device, spec);
+
+    QCOMPARE(got.loss, want.loss);
+    const auto hidden = static_cast<std::size_t>(spec.config.hidden);
+    QCOMPARE(got.of.front().size(), std::size_t{128}); // 5 x 24, to a multiple of 64
+    QVERIFY(got.of.back().empty());
+    std::size_t row = 0;
+    int learning = 0;
+    for (const std::int64_t token : spec.adapter->tokens) {
+        const auto expected =
+            std::span(want.of.front()).subspan(static_cast<std::size_t>(token) * hidden, hidden);
+        const auto found = std::span(got.of.front()).subspan(row++ * hidden, hidden);
+        for (std::size_t i = 0; i < hidden; ++i)
+            // The head's part is another product than that of the whole matrix.
+            QVERIFY2(tied ? std::abs(found[i] - expected[i]) < 1e-6F : found[i] == expected[i],
+                qPrintable(QString::number(token)));
+        if (std::ranges::any_of(found, [](float x) { return x != 0.0F; }))
+            ++learning;
+    }
+    // Three of these tokens occur; what a lookup of the padding brings is left out.
+    QCOMPARE(learning, tied ? 5 : pad == 40 ? 2 : 3);
+}
+
 void TestFrozenLayers::badSettingsAreRefused()
 {
     const ParamTable model = buildParamTable(tinyConfig(false));
@@ -431,6 +511,22 @@ void TestFrozenLayers::badSettingsAreRefused()
     settings.alpha = 4.0;
     settings.targets = {"q_proj", "query"};
     QVERIFY(why(settings).contains(QStringLiteral("'query'; there are down_proj, gate_proj")));
+    settings.targets = {};
+    settings.saved = {"embed_tokens", "norm"};
+    QVERIFY(why(settings).contains(QStringLiteral("'norm' cannot be trained whole")));
+    settings.saved = {"embed_tokens"};
+    QVERIFY(why(settings).isEmpty());
+    QVERIFY(QString::fromStdString(
+        adapterTable(buildParamTable(tinyConfig(true)), settings).status().message())
+                .contains(QStringLiteral("the head of this model is its embedding")));
+    settings.tokens = {1};
+    QVERIFY(why(settings).contains(QStringLiteral("name no tokens beside it")));
+    settings.saved = {};
+    settings.tokens = {1, 7, 1};
+    QVERIFY(why(settings).contains(QStringLiteral("token 1 is named twice")));
+    settings.tokens = {61};
+    QVERIFY(why(settings).contains(QStringLiteral("token 61 is none of this model, which has 0 to "
+                                                  "60")));
     QVERIFY(!trainedLayers(model, {}).ok());
     QVERIFY(!trainedLayers(model, layersOf({5})).ok());
 }

@@ -260,6 +260,16 @@ void TestPeftAdapters::whatIsNotTheAdapterItSaysIsRefused_data()
     row(R"({"peft_type": "LORA", "target_modules": ["q_proj"], "layers_to_transform": [7]})",
         "leave no module");
     row(R"({"peft_type": "LORA", "target_modules": "(", "r": 4})", "pattern '('");
+    row(R"({"peft_type": "LORA", "target_modules": ["q_proj"], "modules_to_save": ["score"]})",
+        "'score' cannot be trained whole");
+    row(R"({"peft_type": "LORA", "target_modules": ["q_proj"],
+            "trainable_token_indices": {"lm_head": [1]}})",
+        "trains rows of \"lm_head\"");
+    row(R"({"peft_type": "LORA", "target_modules": ["q_proj"], "trainable_token_indices": [1.5]})",
+        "must be a list of ids");
+    row(R"({"peft_type": "LORA", "target_modules": ["q_proj"],
+            "trainable_token_indices": {"embed_tokens": [3, 61]}})",
+        "token 61 is none of this model");
 }
 
 void TestPeftAdapters::whatIsNotTheAdapterItSaysIsRefused()

@@ -306,6 +306,55 @@ private Q_SLOTS:
         QVERIFY(std::abs(lossWith({}) - added) < 1e-5);
     }
 
+    // What an adapter has in place of the model's own weights goes with it.
+    void aModelIsItselfAgainWithoutItsAdapter_data()
+    {
+        QTest::addColumn<bool>("rows");
+        QTest::newRow("rows of the embedding") << true;
+        QTest::newRow("modules that are trained whole") << false;
+    }
+
+    void aModelIsItselfAgainWithoutItsAdapter()
+    {
+        QFETCH(bool, rows);
+        const Model model;
+        const auto device = smallDevice();
+        const ModelConfig config = readModelConfig(model.folder.path()).value();
+        AdapterSettings settings;
+        settings.rank = 2;
+        settings.targets = {"down_proj"};
+        if (rows)
+            settings.tokens = {somePrompt(12).tokens[3], somePrompt(12).tokens[5]};
+        else
+            settings.saved = {"embed_tokens", "lm_head"};
+        const ParamTable table = adapterTable(buildParamTable(config), settings).value();
+        const Folder folder;
+        const auto weights = initialWeights(config, table, 3);
+        const std::string adapter = folder.path("adapter");
+        QVERIFY(savePeft(adapter, {settings, "base"}, table, *weights, ExportType::F32).ok());
+        const TokenSet set = setOf({somePrompt(12).tokens, somePrompt(7).tokens});
+        const auto plain =
+            std::move(InferenceModel::load(model.folder.path(), {}, *device)).value();
+        const double want = plain->evaluate(set).value().loss;
+        InferenceOptions options;
+        options.adapter = adapter;
+        options.cache = true;
+        options.seqLen = 24;
+        const auto adapted =
+            std::move(InferenceModel::load(model.folder.path(), options, *device)).value();
+        const double with = adapted->evaluate(set).value().loss;
+        const auto answer = greedy(*adapted, somePrompt(6), 8);
+
+        QVERIFY(adapted->useAdapter({}).ok());
+        QCOMPARE(adapted->evaluate(set).value().loss, want);
+        QVERIFY(std::abs(with - want) > 1e-3);
+        const auto plainAnswer = greedy(*adapted, somePrompt(6), 8);
+        QVERIFY(adapted->useAdapter(adapter).value());
+        QCOMPARE(adapted->evaluate(set).value().loss, with);
+        QCOMPARE(greedy(*adapted, somePrompt(6), 8), answer);
+        QVERIFY(rows || answer != plainAnswer);
+    }
+
     void anAdapterOfAnotherModelIsRefused()
     {
         const Model model;

@@ -115,15 +115,23 @@ void TestMergeExport::weightsAreThosePeftMerges()
 void TestMergeExport::aMergedRunAnswersAsItsAdapterDoes_data()
 {
     QTest::addColumn<bool>("dora");
-    QTest::newRow("LoRA") << false;
-    QTest::newRow("DoRA") << true;
+    QTest::addColumn<QString>("modules");
+    QTest::addColumn<QString>("tokens");
+    QTest::newRow("LoRA") << false << QString() << QString();
+    QTest::newRow("DoRA") << true << QString() << QString();
+    QTest::newRow("head and embedding") << false << "lm_head,embed_tokens" << QString();
+    QTest::newRow("rows of the embedding") << false << QString() << "9-11,5,30-60";
 }
 
 void TestMergeExport::aMergedRunAnswersAsItsAdapterDoes()
 {
     QFETCH(bool, dora);
-    RunSpec spec = m_rig.spec(dora ? "merged dora" : "merged");
+    QFETCH(QString, modules);
+    QFETCH(QString, tokens);
+    RunSpec spec = m_rig.spec(std::string("merged ") + QTest::currentDataTag());
     spec.dora = dora;
+    spec.savedModules = modules.toStdString();
+    spec.trainedTokens = tokens.toStdString();
     spec.method = "lora";
     spec.rank = 4;
     spec.learningRate = 3e-2;

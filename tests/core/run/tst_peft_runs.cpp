@@ -114,6 +114,8 @@ void TestPeftRuns::lossesAndGradientsAreThoseOfPeft_data()
     QTest::newRow("LoRA on two modules, B zero, clipped") << QStringLiteral("query_value");
     QTest::newRow("patterns of rank and alpha, decay") << QStringLiteral("patterns");
     QTest::newRow("QLoRA, NF4 of bitsandbytes") << QStringLiteral("qlora");
+    QTest::newRow("an embedding, which is the head, trained whole") << QStringLiteral("modules");
+    QTest::newRow("rows of it") << QStringLiteral("tokens");
 }
 
 void TestPeftRuns::lossesAndGradientsAreThoseOfPeft()

@@ -303,7 +303,7 @@ private slots:
         widget->setFocus();
 
         QStringList names;
-        for (int i = 0; i < 13; ++i) {
+        for (int i = 0; i < 15; ++i) {
             names << page.focusWidget()->objectName();
             const bool isNamed = !page.focusWidget()->accessibleName().isEmpty() ||
                                  page.focusWidget()->inherits("QAbstractButton");
@@ -312,9 +312,10 @@ private slots:
         }
 
         names.removeAll(QString()); // the lines and buttons of a path
-        QCOMPARE(names.mid(0, 11),
+        QCOMPARE(names.mid(0, 13),
             QStringList({"method-lora", "rank", "alpha", "moreOfAdapter", "targets",
-                "exclude_targets", "adapter_layers", "rslora", "dora", "dropout", "lora_plus"}));
+                "exclude_targets", "modules_to_save", "trainable_tokens", "adapter_layers",
+                "rslora", "dora", "dropout", "lora_plus"}));
         widget->setFocus();
         QTest::keyClick(widget, Qt::Key_Down);
         QVERIFY(section.method() == Method::Nf4Adapter);
