@@ -51,7 +51,7 @@ Status headLosses(
     return {};
 }
 
-// Of the rows of the matrix that are trained alone.
+// Gradients of the rows of the matrix that are trained alone.
 Status rowGradients(const LayerContext& c, const HeadRows& rows, const TensorView& normed,
     const HeadBackward& backward)
 {

@@ -1,6 +1,6 @@
 // A model with an adapter in it: W + scale B A, in F32, for every linear module that has one. With
-// DoRA its rows are then scaled to their magnitudes. What the adapter trained whole takes the
-// model's place.
+// DoRA its rows are then scaled to their magnitudes. A module that the adapter trained whole
+// takes the model's place.
 //
 // The sums are those of F32 products, as PEFT makes them, and are rounded once to the type of the
 // file that is written, ties to even. (Rounding B A to that type first, as PEFT's safe merge does,

@@ -1,4 +1,4 @@
-// What an adapter may train of the model itself: the embedding or the head as a whole (PEFT's
+// Weights of the model itself that an adapter trains: the embedding or the head as a whole (PEFT's
 // modules_to_save), or rows of the embedding (trainable_token_indices).
 //
 // The trained copy stands in the model's place: a module that is trained whole is not held a second

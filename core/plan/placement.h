@@ -50,7 +50,7 @@ std::unique_ptr<const Placement> makeStreamedPlacement(const StreamedHomes& home
 
 // The policy's homes for the groups of a model. Weights that no step changes have the home and the
 // share on disk that the policy gives to weights; what is trained beside them in a block, an
-// adapter, stays on the device. What is trained of embedding and head has the policy's homes.
+// adapter, stays on the device. Embedding and head, if they are trained, have the policy's homes.
 std::vector<GroupPlacement> placeGroups(const OffloadPolicy& policy, const ModelShape& shape,
     const Budget& budget, const Feedback& rates);
 

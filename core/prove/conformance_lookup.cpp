@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::int64_t kVocabulary = 70; // more than an item of the backward pass
 
+constexpr std::int64_t kSomeRows = 17; // fewer than there are ids
+
 Values someIds(std::int64_t tokens)
 {
     Values ids;
@@ -55,25 +57,27 @@ Values orderOf(const Input& ids, std::int64_t tokens)
     return order;
 }
 
-// With `more`: added to the table's gradient, and scaled. Nothing is added to `untrained`.
-void embedBackward(CaseRun& run, DType type, const RowShape& s, bool more, std::int64_t untrained)
+// With `more`: added to the table's gradient, and scaled. Nothing is added to `untrained`. The
+// table has `rows` of the vocabulary.
+void embedBackward(CaseRun& run, DType type, const RowShape& s, bool more, std::int64_t untrained,
+    std::int64_t rows = kVocabulary)
 {
     const bool accumulate = more;
     const Input ids = run.given(DType::I32, {s.rows}, someIds(s.rows));
     const Input sorted = run.given(DType::I32, {s.rows}, orderOf(ids, s.rows));
     const Input gradOut = run.random(type, {s.rows, s.cols});
-    const Input before = run.random(DType::F32, {kVocabulary, s.cols});
+    const Input before = run.random(DType::F32, {rows, s.cols});
     const EmbedBackwardArgs args{ids.view, sorted.view, gradOut.view, before.view, accumulate,
         more ? kScale : 1.0F, untrained};
     run.call(run.ops().embedBackward(args, run.stream()));
-    const auto count = static_cast<std::size_t>(kVocabulary * s.cols);
+    const auto count = static_cast<std::size_t>(rows * s.cols);
     Values want(count, 0.0);
     Values magnitude(count, 0.0);
     for (std::int64_t t = 0; t < s.rows; ++t)
         for (std::int64_t c = 0; c < s.cols; ++c) {
             const auto row = static_cast<std::int64_t>(ids(t));
             const auto at = static_cast<std::size_t>(row * s.cols + c);
-            if (row == untrained)
+            if (row == untrained || row >= rows)
                 continue;
             const double grad = scaleOf(type, more) * gradOut(t * s.cols + c);
             want[at] += grad;
@@ -123,6 +127,9 @@ void addLookupCases(Table& table)
                 push(table, "embedBackward", type, s,
                     on ? " accumulate, scaled, a row untrained" : " a row untrained",
                     [=](CaseRun& run) { embedBackward(run, type, s, on, kVocabulary - 1); });
+                push(table, "embedBackward", type, s,
+                    on ? " accumulate, scaled, ids without a row" : " ids without a row",
+                    [=](CaseRun& run) { embedBackward(run, type, s, on, -1, kSomeRows); });
             }
         }
 }

@@ -176,7 +176,7 @@ Result<std::string> installFrozen(
         wholeModel(table), model, [&](GroupId group, std::int64_t first, const MasterView& view) {
             if (packer.packs(group))
                 return packer.add(group, first, view);
-            // What is trained in its place follows it in the group.
+            // Elements behind the frozen ones are trained.
             const std::int64_t left = frozenElements(table, group) - first;
             const auto count =
                 static_cast<std::size_t>(std::clamp<std::int64_t>(left, 0, std::ssize(view.high)));

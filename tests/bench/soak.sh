@@ -7,7 +7,7 @@ root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.." && pwd)
 usage() {
     cat <<'TEXT'
 tests/bench/soak.sh [--kills N] [--policy P[,P...]] [--folder F] [--steps N] [--every N] [--seed N]
-              [--precision P]
+              [--precision P] [--threads N] [--with OPTIONS]
 tests/bench/soak.sh --fuzz [options of fuzz.sh]    the fuzz targets instead, 20 minutes each
 tests/bench/soak.sh --ptx [--help]                 the PTX machine instead: all that the gate leaves out
 
@@ -18,7 +18,8 @@ modules/P an adapter and the embedding, tokens/P an adapter and rows of the embe
 F is a folder on the disk to be tested (default: the temporary folder); state on disk goes there.
 A run has --steps (default 60), a checkpoint every --every of them (default 2) and an evaluation
 every fourth, and keeps two checkpoints and the best; where it ends before the last kill, another
-begins. Ends with 1 if anything differs. MILLRACE=program may be given.
+begins. OPTIONS are more of train, as "--pack --clip 0". Ends with 1 if anything differs.
+MILLRACE=program may be given.
 TEXT
 }
 
@@ -26,6 +27,8 @@ kills=100
 steps=60
 every=2
 precision=bf16
+threads=1
+more=
 seed=$((RANDOM * 32768 + RANDOM))
 place=${TMPDIR:-/tmp}
 policies=resident,resident:state=compact,zero-offload,zero-offload:late=0.5,zero-offload-dpu,deep-optimizer-states,zenflow:interval=2
@@ -58,6 +61,8 @@ while [ $# -gt 0 ]; do
     --every) every=$2 ;;
     --seed) seed=$2 ;;
     --precision) precision=$2 ;;
+    --threads) threads=$2 ;;
+    --with) more=$2 ;;
     *) usage >&2 && exit 2 ;;
     esac
     shift 2
@@ -87,9 +92,11 @@ command_of() {
     IFS=: read -ra parts <<<"${1#*/}"
     arguments=(--model "$root/resources/sample/model" --data "$root/resources/sample/train.jsonl"
         --seq-len 48 --micro-batch 2 --accumulate 2 --lr 1e-3 --precision "$precision" --device cpu
-        --threads 1 --steps "$steps" --eval-every 4 --hold-out 0.01 --checkpoint-every "$every"
+        --threads "$threads" --steps "$steps" --eval-every 4 --hold-out 0.01 --checkpoint-every "$every"
         --policy "${parts[0]}" ${trained[@]+"${trained[@]}"})
-    local option
+    local option options
+    read -ra options <<<"$more"
+    arguments+=(${options[@]+"${options[@]}"})
     for option in "${parts[@]:1}"; do
         arguments+=(--policy-option "$option")
     done

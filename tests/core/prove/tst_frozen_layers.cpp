@@ -84,7 +84,7 @@ RunGradients firstStep(PlainRun& run)
     return gradientsOf(run, randomBatch(run.spec().config.vocab, run.spec().micro));
 }
 
-// Of a run from initialWeights(), and a fresh adapter if it has one.
+// Gradients of a run from initialWeights(), and a fresh adapter if it has one.
 RunGradients gradientsFromFresh(Device& device, const PlainRunSpec& spec)
 {
     auto run = std::move(PlainRun::create(device, spec)).value();

@@ -306,7 +306,7 @@ private Q_SLOTS:
         QVERIFY(std::abs(lossWith({}) - added) < 1e-5);
     }
 
-    // What an adapter has in place of the model's own weights goes with it.
+    // Weights that an adapter has in place of the model's own go with it.
     void aModelIsItselfAgainWithoutItsAdapter_data()
     {
         QTest::addColumn<bool>("rows");

@@ -114,9 +114,4 @@ DryRun dryRunOf(const conformance::Case& line, const std::string& target, int ro
     return {std::exchange(all.launches, {}), std::exchange(all.dry, {})};
 }
 
-Launches launchesOf(const conformance::Case& line, const std::string& target, int rows)
-{
-    return dryRunOf(line, target, rows).kernels;
-}
-
 } // namespace mr::ptx

@@ -61,6 +61,5 @@ bool areExact(const Launches& launches);
 bool hasTensorCores(const std::string& target);
 
 DryRun dryRunOf(const conformance::Case& line, const std::string& target, int rows);
-Launches launchesOf(const conformance::Case& line, const std::string& target, int rows);
 
 } // namespace mr::ptx

@@ -19,8 +19,6 @@ namespace {
 // A mutant that takes so many times the steps of the whole case does not come to an end.
 constexpr std::uint64_t kMostTimesSteps = 4;
 
-constexpr std::size_t kMostTrials = 24; // of one mutant
-
 struct Probed {
     KernelTrials* kernel = nullptr;
     Probe probe;
@@ -41,22 +39,45 @@ Result<ProbedKernels> probesOf(std::vector<KernelTrials>& kernels)
     return all;
 }
 
+// Instructions that ran, without those of probes: which kernels have one does not matter.
+std::uint64_t stepsOf(const std::vector<std::uint64_t>& times, const Probed* probed)
+{
+    if (probed == nullptr)
+        return std::accumulate(times.begin(), times.end(), std::uint64_t{0});
+    std::uint64_t steps = 0;
+    for (const std::size_t place : probed->probe.places)
+        steps += place < times.size() ? times[place] : 0;
+    return steps;
+}
+
+// Block and shared memory of the kernel's first launch.
+std::string blockOf(const DryRun& dry, const std::string& kernel)
+{
+    const auto launch = std::ranges::find_if(
+        dry.shapes, [&](const std::string& shape) { return shape.starts_with(kernel + " ("); });
+    return launch == dry.shapes.end() ? std::string() : launch->substr(launch->rfind('('));
+}
+
 // Runs the case and adds a trial to each kernel that it launches.
-Status addTrial(const conformance::Case& line, int rows, const ProbedKernels& probes)
+Status addTrial(
+    const conformance::Case& line, int rows, const DryRun& dry, const ProbedKernels& probes)
 {
     runtime().executed.clear();
     const auto device = deviceOf(runtime().target, rows);
     if (const std::string why = missed(*device, line, rounds().first(1)); !why.empty())
         return Status::error(ErrorKind::Internal, line.name + ": " + why);
     std::uint64_t steps = 0;
-    for (const auto& [kernel, times] : runtime().executed)
-        steps = std::accumulate(times.begin(), times.end(), steps);
+    for (const auto& [kernel, times] : runtime().executed) {
+        const auto found = probes.find(kernel);
+        steps += stepsOf(times, found == probes.end() ? nullptr : &found->second);
+    }
     for (const auto& [kernel, times] : runtime().executed) {
         const auto found = probes.find(kernel);
         if (found == probes.end())
             continue;
         const auto& [trials, probe, program] = found->second;
-        Trial trial{&line, rows, steps, {}, std::vector<bool>(probe.places.size())};
+        Trial trial{
+            &line, rows, steps, blockOf(dry, kernel), {}, std::vector<bool>(probe.places.size())};
         for (const std::size_t place : probe.places)
             trial.isExecuted.push_back(place < times.size() && times[place] > 0);
         for (const auto& [index, place] : probe.differences)
@@ -104,18 +125,29 @@ void dropCopies(KernelTrials& kernel)
     kernel.mutants = std::move(some);
 }
 
-// Trials that can notice the mutant.
-std::vector<const Trial*> trialsFor(const KernelTrials& kernel, const Mutant& mutant)
+// Trials that can notice the mutant. Of many the shortest of every shape of a block, because what a
+// thread does depends on it, and some of the others.
+std::vector<const Trial*> trialsFor(
+    const KernelTrials& kernel, const Mutant& mutant, std::size_t most)
 {
     std::vector<const Trial*> all;
     for (const Trial& trial : kernel.trials)
         if (canNotice(trial, mutant))
             all.push_back(&trial);
-    if (all.size() <= kMostTrials)
+    if (all.size() <= most)
         return all;
     std::vector<const Trial*> some;
-    for (std::size_t i = 0; i < kMostTrials; ++i)
-        some.push_back(all[i * all.size() / kMostTrials]);
+    std::set<std::string> blocks;
+    for (const Trial* trial : all)
+        if (some.size() < most && blocks.insert(trial->block).second)
+            some.push_back(trial);
+    const std::size_t left = most - some.size();
+    for (std::size_t i = 0; i < left; ++i) {
+        const Trial* const trial = all[i * all.size() / left];
+        if (std::ranges::find(some, trial) == some.end())
+            some.push_back(trial);
+    }
+    std::ranges::stable_sort(some, {}, &Trial::steps);
     return some;
 }
 
@@ -152,11 +184,11 @@ Status addTrials(const conformance::Table& table, std::vector<KernelTrials>& ker
     for (const conformance::Case& line : table) {
         std::set<Launches> seen; // other rows may choose the same tiles
         for (const int rows : rowsOf(line)) {
-            const Launches launches = launchesOf(line, runtime().target, rows);
+            const DryRun dry = dryRunOf(line, runtime().target, rows);
             const bool isWanted = std::ranges::any_of(
-                launches, [&](const auto& launch) { return probes.contains(launch.first); });
-            if (status.ok() && isWanted && seen.insert(launches).second)
-                status = addTrial(line, rows, probes);
+                dry.kernels, [&](const auto& launch) { return probes.contains(launch.first); });
+            if (status.ok() && isWanted && seen.insert(dry.kernels).second)
+                status = addTrial(line, rows, dry, probes);
         }
     }
     runtime().instead.clear();
@@ -167,7 +199,7 @@ Status addTrials(const conformance::Table& table, std::vector<KernelTrials>& ker
     return status;
 }
 
-Result<Verdict> verdictOn(const KernelTrials& kernel, const Mutant& mutant)
+Result<Verdict> verdictOn(const KernelTrials& kernel, const Mutant& mutant, std::size_t most)
 {
     if (std::ranges::none_of(
             kernel.trials, [&](const Trial& trial) { return trial.isExecuted[mutant.index]; }))
@@ -176,7 +208,7 @@ Result<Verdict> verdictOn(const KernelTrials& kernel, const Mutant& mutant)
     Runtime& all = runtime();
     Verdict verdict = Verdict::NotDifferent;
     all.instead = {{kernel.text.entry->name, &program}};
-    for (const Trial* const trial : trialsFor(kernel, mutant)) {
+    for (const Trial* const trial : trialsFor(kernel, mutant, most)) {
         all.stepLimit = kMostTimesSteps * trial->steps;
         const auto device = deviceOf(all.target, trial->rows);
         const std::string why = missed(*device, *trial->line, roundsFor(mutant.fault));

@@ -24,6 +24,7 @@ struct Trial {
     const conformance::Case* line = nullptr;
     int rows = 0;                  // of attention
     std::uint64_t steps = 0;       // of warps, in one round
+    std::string block;             // of the kernel's first launch, and its shared memory
     std::vector<bool> isExecuted;  // by instruction of the kernel
     std::vector<bool> isDifferent; // ... a mutant of the comparison has another result somewhere
 };
@@ -56,8 +57,11 @@ inline bool isCaught(Verdict verdict)
     return verdict == Verdict::CaughtByCheck || verdict == Verdict::CaughtByNumbers;
 }
 
-// Runs trials that execute the instruction until one fails, of many some from the shortest to the
-// longest.
-Result<Verdict> verdictOn(const KernelTrials& kernel, const Mutant& mutant);
+inline constexpr std::size_t kMostTrials = 24; // of a mutant, at first
+
+// Runs trials that execute the instruction until one fails: `most` of them, from the shortest to
+// the longest.
+Result<Verdict> verdictOn(
+    const KernelTrials& kernel, const Mutant& mutant, std::size_t most = kMostTrials);
 
 } // namespace mr::ptx

@@ -212,10 +212,16 @@ private Q_SLOTS:
         const Status status = addTrials(table, kernels.value());
         QVERIFY2(status.ok(), status.message().c_str());
 
+        std::set<std::string> listed = listedSurvivors();
         Tally tally;
         for (const KernelTrials& kernel : kernels.value()) {
             for (const Mutant& mutant : kernel.mutants) {
                 auto verdict = verdictOn(kernel, mutant);
+                QVERIFY2(verdict.ok(), verdict.status().message().c_str());
+                // One that is not known is news only if no case at all notices it.
+                if (verdict.value() == Verdict::Survived &&
+                    !listed.contains(lineOf(kernel, mutant, Verdict::Survived)))
+                    verdict = verdictOn(kernel, mutant, kernel.trials.size());
                 QVERIFY2(verdict.ok(), verdict.status().message().c_str());
                 tally.add(kernel, mutant, verdict.value());
             }
@@ -224,7 +230,6 @@ private Q_SLOTS:
         }
         tally.print();
 
-        std::set<std::string> listed = listedSurvivors();
         std::erase_if(listed, [&](const std::string& line) { return !isWanted(line); });
         const std::string differences = unlisted(tally, listed) + noLongerTrue(tally, listed);
         if (!differences.empty())
