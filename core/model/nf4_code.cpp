@@ -56,6 +56,15 @@ std::array<float, kNf4Map> makeMap()
     return map;
 }
 
+// Magnitudes are ordered as their bits are.
+float largestMagnitude(std::span<const float> block)
+{
+    std::int32_t largest = 0;
+    for (const float x : block)
+        largest = std::max(largest, std::bit_cast<std::int32_t>(x) & 0x7FFFFFFF);
+    return std::bit_cast<float>(largest);
+}
+
 // Index of the nearest number of the map; of two as near the lower one.
 std::uint8_t nearestInMap(float x)
 {
@@ -155,22 +164,21 @@ void Nf4Packer::add(std::span<const float> next)
     }
 }
 
-// Elements of a block of zeros have the code of 0.
+// Elements of a block of zeros have the code of 0. The loops are those that a compiler makes vector
+// instructions of.
 void Nf4Packer::packBlock(std::span<const float> block)
 {
     static const std::array<float, kNf4Book - 1> kMiddles = middles();
-    float largest = 0.0F;
-    for (const float x : block)
-        largest = std::max(largest, std::abs(x));
-    std::array<std::uint8_t, kNf4Block> codes{};
+    const float largest = largestMagnitude(block);
     const float inverse = largest > 0.0F ? 1.0F / largest : 0.0F;
-    for (std::size_t i = 0; i < block.size(); ++i) {
-        const float scaled = block[i] * inverse;
-        std::uint8_t code = 0;
-        for (const float middle : kMiddles)
-            code = static_cast<std::uint8_t>(code + (middle < scaled ? 1 : 0));
-        codes[i] = code;
-    }
+    std::array<float, kNf4Block> scaled{};
+    std::array<std::uint32_t, kNf4Block> codes{};
+    for (std::size_t i = 0; i < block.size(); ++i)
+        scaled[i] = block[i] * inverse;
+    for (const float middle : kMiddles)
+        for (std::size_t i = 0; i < codes.size(); ++i) // of a fixed count
+            codes[i] += middle < scaled[i] ? 1U : 0U;
+    std::fill(codes.begin() + std::ssize(block), codes.end(), 0U);
     std::byte* to = m_bytes.data() + m_layout.codesAt + m_absmax.size() * (kNf4Block / 2);
     for (std::size_t i = 0; i < block.size(); i += 2)
         to[i / 2] = static_cast<std::byte>(codes[i] << 4U | codes[i + 1]);
