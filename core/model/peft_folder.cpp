@@ -81,9 +81,14 @@ std::vector<AdapterRule> rulesIn(JsonFields& fields, std::string_view key)
     return rules;
 }
 
+// layers_pattern: the list of the model that they are numbers in.
 std::vector<std::int64_t> layersIn(JsonFields& fields)
 {
     constexpr std::string_view kKey = "layers_to_transform";
+    for (const std::string& list : namesIn(fields, "layers_pattern"))
+        if (list != "layers")
+            fields.fail("layers_pattern",
+                "is " + shown(list) + "; the blocks of a model are called layers here");
     std::vector<std::int64_t> layers;
     const json* value = fields.find(kKey);
     if (value == nullptr)
@@ -155,7 +160,10 @@ void refuseVariants(JsonFields& fields, const json& object)
         fields.fail(
             "fan_in_fan_out", "is true: the matrices are turned over, which no model here has");
     const json* init = fields.find("init_lora_weights");
-    if (init && !init->is_boolean() && *init != "gaussian" && *init != "orthogonal")
+    const auto leavesBase = [](const json& how) {
+        return how.is_boolean() || how == "gaussian" || how == "orthogonal" || how == "eva";
+    };
+    if (init && !leavesBase(*init))
         fields.fail("init_lora_weights", "is " + shown(*init) +
                                              ": such adapters belong to a base that was changed "
                                              "with them; save it with PEFT as a plain LoRA");

@@ -50,8 +50,9 @@ void TokenRows::fill(const BatchViews& host) const
     for (const TokenRun& run : m_runs)
         for (std::int64_t i = 0; i < run.count; ++i) {
             const auto token = static_cast<std::int32_t>(run.firstToken + i);
-            if (rowOf(token) < m_count)
-                out = std::ranges::copy(std::ranges::equal_range(order, token, {}, idAt), out).out;
+            auto at = std::ranges::lower_bound(order, token, {}, idAt);
+            for (; rowOf(token) < m_count && at != order.end() && idAt(*at) == token; ++at)
+                *out++ = *at;
         }
     std::ranges::copy_if(
         order, out, [&](std::int32_t at) { return rows[static_cast<std::size_t>(at)] == m_count; });

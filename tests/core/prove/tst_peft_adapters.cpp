@@ -3,6 +3,7 @@
 #include "core/base/file.h"
 #include "core/data/batch_stream.h"
 #include "core/device/cpu/cpu_device.h"
+#include "core/model/export_plan.h"
 #include "core/model/peft_folder.h"
 #include "core/prove/exact_check.h"
 #include "core/prove/run_gradients.h"
@@ -95,6 +96,8 @@ private Q_SLOTS:
     void aSavedFolderIsReadBack();
     void whatIsNotTheAdapterItSaysIsRefused_data();
     void whatIsNotTheAdapterItSaysIsRefused();
+    void fieldsThatChangeNothingAreTaken();
+    void aTiedEmbeddingIsOneInBothItsTensors();
     void otherTensorsAreRefused();
 
 private:
@@ -259,6 +262,9 @@ void TestPeftAdapters::whatIsNotTheAdapterItSaysIsRefused_data()
         "a base that was changed");
     row(R"({"peft_type": "LORA", "target_modules": ["q_proj"], "layers_to_transform": [7]})",
         "leave no module");
+    row(R"({"peft_type": "LORA", "target_modules": ["q_proj"], "layers_to_transform": 1,
+            "layers_pattern": "h"})",
+        "the blocks of a model are called layers here");
     row(R"({"peft_type": "LORA", "target_modules": "(", "r": 4})", "pattern '('");
     row(R"({"peft_type": "LORA", "target_modules": ["q_proj"], "modules_to_save": ["score"]})",
         "'score' cannot be trained whole");
@@ -280,6 +286,40 @@ void TestPeftAdapters::whatIsNotTheAdapterItSaysIsRefused()
     const std::string message = whyRefused(config.toStdString());
 
     QVERIFY2(has(message, why.toStdString()), message.c_str());
+}
+
+void TestPeftAdapters::fieldsThatChangeNothingAreTaken()
+{
+    QCOMPARE(whyRefused(R"({"peft_type": "LORA", "target_modules": ["q_proj"], "r": 4,
+        "layers_to_transform": [0, 2], "layers_pattern": ["layers"], "init_lora_weights": "eva",
+        "runtime_config": {"ephemeral_gpu_offload": false}, "megatron_core": "megatron.core",
+        "lora_bias": false, "eva_config": null, "qalora_group_size": 16, "task_type": null})"),
+        std::string());
+}
+
+void TestPeftAdapters::aTiedEmbeddingIsOneInBothItsTensors()
+{
+    const ModelConfig config = tinyConfig(true);
+    AdapterSettings settings;
+    settings.rank = 4;
+    settings.saved = {"embed_tokens", "lm_head"};
+    const ParamTable table = std::move(adapterTable(buildParamTable(config), settings)).value();
+    const auto weights = initialWeights(config, table, 1);
+    const fs::path folder = fs::path(m_folder.path().toStdString()) / "tied";
+    QVERIFY(savePeft(folder, {settings, "base"}, table, *weights, ExportType::F32).ok());
+    const auto back = std::move(openPeftWeights(folder, table)).value();
+    QCOMPARE(hashOf(table, *back), hashOf(table, *weights));
+    QVERIFY(readPeftConfig(folder).value().settings == settings);
+
+    ParamTable apart = peftTable(table);
+    QCOMPARE(apart.tensors.size(), table.tensors.size() + 1);
+    apart.tensors.back().first = apart.groups.front().elements;
+    apart.groups.front().elements *= 2;
+    QVERIFY(writeTensors(folder / "adapter_model.safetensors", apart,
+        *initialWeights(config, apart, 1), ExportType::F32)
+                .ok());
+    QVERIFY(has(openPeftWeights(folder, table).status().message(),
+        "lm_head.weight differs from base_model.model.model.embed_tokens.weight"));
 }
 
 void TestPeftAdapters::otherTensorsAreRefused()

@@ -115,10 +115,21 @@ void TestAdapterRuns::aResumedRunHasTheBitsOfOneThatNeverStopped_data()
     QTest::addColumn<bool>("pack");
     QTest::addColumn<double>("dropout");
     QTest::addColumn<bool>("dora");
+    QTest::addColumn<QString>("more");
     const auto row = [](const char* name, const char* policy, bool layers, bool bf16, double clip,
-                         bool pack, double dropout = -1.0, bool dora = false) {
-        QTest::newRow(name) << QString(policy) << layers << bf16 << clip << pack << dropout << dora;
+                         bool pack, double dropout = -1.0, bool dora = false,
+                         const char* more = "") {
+        QTest::newRow(name) << QString(policy) << layers << bf16 << clip << pack << dropout << dora
+                            << QString(more);
     };
+    const auto ofModel = [&](const char* name, const char* policy, bool bf16, const char* more) {
+        row(name, policy, false, bf16, 0.5, true, -1.0, false, more);
+    };
+    constexpr const char* kEmbedding = "modules_to_save=embed_tokens,lm_head";
+    ofModel("adapter and embedding, bf16, streamed", "streamed", true, kEmbedding);
+    ofModel("adapter and embedding, fp32, on the SSD", "ssd-vertical", false, kEmbedding);
+    ofModel("adapter and rows, fp32, streamed", "streamed", false, "trainable_tokens=5-9,2");
+    ofModel("adapter and rows, bf16", "resident", true, "trainable_tokens=5-9,2");
     row("adapter, fp32", "resident", false, false, 1.0, false);
     row("adapter, bf16, packed", "resident", false, true, 0.5, true);
     row("adapter, bf16, no clip", "resident", false, true, 0.0, false);
@@ -147,6 +158,7 @@ void TestAdapterRuns::aResumedRunHasTheBitsOfOneThatNeverStopped()
     QFETCH(bool, pack);
     QFETCH(double, dropout);
     QFETCH(bool, dora);
+    QFETCH(QString, more);
     const std::string tag = QTest::currentDataTag();
     RunSpec spec = layers ? layerSpec(m_rig, tag) : adapterSpec(m_rig, tag);
     spec.precision = bf16 ? PrecisionChoice::BF16 : PrecisionChoice::F32;
@@ -154,6 +166,10 @@ void TestAdapterRuns::aResumedRunHasTheBitsOfOneThatNeverStopped()
     spec.pack = pack;
     spec.dropout = dropout;
     spec.dora = dora;
+    if (!more.isEmpty())
+        QVERIFY(readOption(*findSpecField(more.section('=', 0, 0).toStdString()),
+            more.section('=', 1).toStdString(), spec)
+                    .ok());
     spec.evalData = spec.data;
     const Outcome plain = m_rig.train(spec, *m_device);
     QVERIFY2(plain.ended.ok(), plain.ended.message().c_str());
@@ -223,6 +239,7 @@ void TestAdapterRuns::aRunGoesOnFromAnAdapter()
     first.targets = "q_proj,down_proj";
     first.alphaPattern = {{"down_proj", "6.5"}};
     first.trainLayers = "1";
+    first.trainedTokens = "30-32,7";
     const Outcome before = m_rig.train(first, *m_device);
     QVERIFY2(before.ended.ok(), before.ended.message().c_str());
     RunSpec spec = m_rig.spec("second");
@@ -243,6 +260,7 @@ void TestAdapterRuns::aRunGoesOnFromAnAdapter()
     QCOMPARE(record.targets, "q_proj,down_proj");
     QCOMPARE(record.trainLayers, "1");
     QCOMPARE(record.alphaPattern, first.alphaPattern);
+    QCOMPARE(record.trainedTokens, "30,31,32,7");
     // The record is enough: the folder may go.
     spec.steps = 6;
     spec.outDir += " gone";
@@ -511,6 +529,7 @@ void TestAdapterRuns::aRunGoesOnFromDora()
 {
     RunSpec first = adapterSpec(m_rig, "dora first");
     first.dora = true;
+    first.savedModules = "lm_head,embed_tokens";
     first.evalData = first.data;
     first.evalEvery = 12;
     const Outcome before = m_rig.train(first, *m_device);
@@ -526,7 +545,9 @@ void TestAdapterRuns::aRunGoesOnFromDora()
 
     QVERIFY2(run.ended.ok(), run.opened.message().c_str());
     QCOMPARE(run.progress.weightsHash, before.progress.weightsHash);
-    QVERIFY(runSpecFromJson(m_rig.row(run.id).configJson).value().dora);
+    const RunSpec record = runSpecFromJson(m_rig.row(run.id).configJson).value();
+    QVERIFY(record.dora);
+    QCOMPARE(record.savedModules, "embed_tokens,lm_head");
     const double saved = lossOf(m_rig, m_rig.model.path(), folder);
     QVERIFY(std::abs(saved - before.progress.evalLoss) < 1e-6);
     QVERIFY(saved < lossOf(m_rig, m_rig.model.path()) - 0.1);
@@ -615,6 +636,11 @@ void TestAdapterRuns::badSettingsAreRefused_data()
     row("rank_pattern", "q_proj=two", "rank-pattern: 'two' of q_proj is no number");
     row("train_layers", "0-2", "'0-2' is no layer of this model; it has embedding, blocks 0 to 1");
     row("train_layers", "head", "adapters are in the blocks");
+    row("modules_to_save", "lm_head", "the head of this model is its embedding; train both whole");
+    row("modules_to_save", "norm", "'norm' cannot be trained whole beside an adapter");
+    row("trainable_tokens", "3,x", "trainable-tokens: 'x' is no id of a token");
+    row("trainable_tokens", "9-3", "trainable-tokens: '9-3' is no id of a token");
+    row("trainable_tokens", "3,1-4", "token 3 is named twice");
     row("method", "full", "rank is an option of adapters");
     row("method", "dora", "method 'dora' is an option of adapters; use lora or qlora");
     row("method", "vera", "method 'vera' is not known; use full, lora or qlora");

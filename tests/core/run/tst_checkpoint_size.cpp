@@ -58,6 +58,7 @@ void TestCheckpointSize::whatIsToldIsWhatIsWritten_data()
     QTest::newRow("zero-offload-dpu, bf16") << "zero-offload-dpu" << true;
     QTest::newRow("an adapter, fp32") << "resident lora" << false;
     QTest::newRow("an adapter, bf16") << "resident lora" << true;
+    QTest::newRow("an adapter and the embedding, bf16") << "resident lora embedding" << true;
     QTest::newRow("a layer, bf16") << "resident layer" << true;
 }
 
@@ -74,6 +75,8 @@ void TestCheckpointSize::whatIsToldIsWhatIsWritten()
         spec.method = "lora";
         spec.rank = 4;
     }
+    if (words.contains("embedding"))
+        spec.savedModules = "embed_tokens,lm_head";
     if (words.contains("layer"))
         spec.trainLayers = "1";
     if (spec.policy == "zenflow" || spec.policy == "zero-offload-dpu")
