@@ -162,6 +162,12 @@ ParamSlot& addSlot(ParamTable& table, SlotKind kind, std::int64_t rows, std::int
     return group.paramSlots.back();
 }
 
+bool hasTiedHead(const ParamTable& model) noexcept
+{
+    const GroupId head{static_cast<std::int32_t>(model.groups.size()) - 1};
+    return model.find(head, SlotKind::Head) == nullptr;
+}
+
 ParamTable buildParamTable(const ModelConfig& config)
 {
     Builder b;

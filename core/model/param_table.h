@@ -97,6 +97,9 @@ struct ParamTable {
 
 ParamTable buildParamTable(const ModelConfig& config);
 
+// Does the head of a whole model read the embedding?
+bool hasTiedHead(const ParamTable& model) noexcept;
+
 // Appends a slot to the last group, behind its other slots; `kind` is a matrix if rank is 2.
 ParamSlot& addSlot(
     ParamTable& table, SlotKind kind, std::int64_t rows, std::int64_t cols, int rank);

@@ -2,6 +2,7 @@
 
 #include "core/api/json_fields.h"
 #include "core/base/file.h"
+#include "core/model/adapter_modules.h"
 #include "core/model/export_plan.h"
 #include "core/model/peft_fields.h"
 #include "core/model/saved_modules.h"
@@ -33,12 +34,10 @@ constexpr std::string_view kNf4 = "nf4";
 // element `first`.
 std::optional<NamedTensor> secondName(const ParamTable& table, std::int64_t first)
 {
-    const ParamTable& model = wholeModel(table);
-    const GroupId head{static_cast<std::int32_t>(model.groups.size()) - 1};
-    if (model.find(head, SlotKind::Head) || !trainsHeadMatrix(table))
+    if (!hasTiedHead(wholeModel(table)) || !trainsHeadMatrix(table))
         return {};
     NamedTensor second = table.tensors.front();
-    second.name = "base_model.model.lm_head.weight";
+    second.name = std::string(kPeftPrefix) + "lm_head.weight";
     second.first = first;
     return second;
 }

@@ -1,5 +1,7 @@
 #include "core/model/saved_modules.h"
 
+#include "core/model/adapter_modules.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,27 +20,17 @@ GroupId lastGroup(const ParamTable& table) noexcept
 
 // A module that can be trained whole, by its name in files.
 struct Savable {
-    std::string_view module;
+    const char* module;
     SlotKind kind{};
 };
 
 constexpr Savable kEmbeddingModule{"model.embed_tokens", SlotKind::Embedding};
 constexpr Savable kHeadModule{"lm_head", SlotKind::Head};
 
-bool names(const std::string& entry, const Savable& module)
-{
-    return module.module == entry || module.module.ends_with("." + entry);
-}
-
 bool isSaved(const AdapterSettings& settings, const Savable& module)
 {
     return std::ranges::any_of(
-        settings.saved, [&](const std::string& entry) { return names(entry, module); });
-}
-
-bool isTied(const ParamTable& model) noexcept
-{
-    return model.find(lastGroup(model), SlotKind::Head) == nullptr;
+        settings.saved, [&](const std::string& entry) { return isTarget(module.module, entry); });
 }
 
 Status refuse(std::string message)
@@ -62,7 +54,7 @@ Status checkTokens(const ParamTable& model, std::vector<std::int64_t> tokens)
 
 std::string peftName(const Savable& module, std::string_view tensor)
 {
-    return fmt::format("base_model.model.{}.{}", module.module, tensor);
+    return fmt::format("{}{}.{}", kPeftPrefix, module.module, tensor);
 }
 
 // All of the module, in the model's place.
@@ -100,13 +92,13 @@ void placeRows(const std::vector<std::int64_t>& tokens, FrozenModel& frozen, Par
 Status checkSaved(const ParamTable& model, const AdapterSettings& settings)
 {
     for (const std::string& entry : settings.saved)
-        if (!names(entry, kEmbeddingModule) && !names(entry, kHeadModule))
+        if (!isTarget(kEmbeddingModule.module, entry) && !isTarget(kHeadModule.module, entry))
             return refuse(
                 fmt::format("'{}' cannot be trained whole beside an adapter; embed_tokens and "
                             "lm_head can, and --train-layers trains blocks",
                     entry));
     const bool savesEmbedding = isSaved(settings, kEmbeddingModule);
-    if (isTied(model) && savesEmbedding != isSaved(settings, kHeadModule))
+    if (hasTiedHead(model) && savesEmbedding != isSaved(settings, kHeadModule))
         return refuse("the head of this model is its embedding; train both whole, as in "
                       "embed_tokens,lm_head, or neither");
     if (savesEmbedding && !settings.tokens.empty())
@@ -123,7 +115,7 @@ void placeSaved(FrozenModel& frozen, ParamTable& table)
     else if (group == kFirst && !settings.tokens.empty())
         placeRows(settings.tokens, frozen, table);
     else if (group == lastGroup(frozen.model) && isSaved(settings, kHeadModule) &&
-             !isTied(frozen.model))
+             !hasTiedHead(frozen.model))
         placeWhole(kHeadModule, frozen, table);
 }
 
@@ -142,8 +134,8 @@ std::vector<TokenRun> tokenRuns(const ParamTable& trained)
 bool trainsHeadMatrix(const ParamTable& trained) noexcept
 {
     const ParamTable& model = wholeModel(trained);
-    return isTied(model) ? trained.find(kFirst, SlotKind::Embedding) != nullptr
-                         : trained.find(lastGroup(model), SlotKind::Head) != nullptr;
+    return hasTiedHead(model) ? trained.find(kFirst, SlotKind::Embedding) != nullptr
+                              : trained.find(lastGroup(model), SlotKind::Head) != nullptr;
 }
 
 } // namespace mr

@@ -47,6 +47,14 @@ json longRope()
             {"long_factor", {9.0, 5.0, 7.0}}, {"original_max_position_embeddings", 16}}}};
 }
 
+AdapterSettings downProjections()
+{
+    AdapterSettings settings;
+    settings.rank = 2;
+    settings.targets = {"down_proj"};
+    return settings;
+}
+
 ReadPrompt somePrompt(int tokens)
 {
     ReadPrompt prompt;
@@ -269,9 +277,7 @@ private Q_SLOTS:
         const Model model;
         const auto device = smallDevice();
         const ModelConfig config = readModelConfig(model.folder.path()).value();
-        AdapterSettings settings;
-        settings.rank = 2;
-        settings.targets = {"down_proj"};
+        AdapterSettings settings = downProjections();
         settings.layers = {0};
         const ParamTable whole = buildParamTable(config);
         const ParamTable table = adapterTable(whole, settings).value();
@@ -320,9 +326,7 @@ private Q_SLOTS:
         const Model model;
         const auto device = smallDevice();
         const ModelConfig config = readModelConfig(model.folder.path()).value();
-        AdapterSettings settings;
-        settings.rank = 2;
-        settings.targets = {"down_proj"};
+        AdapterSettings settings = downProjections();
         if (rows)
             settings.tokens = {somePrompt(12).tokens[3], somePrompt(12).tokens[5]};
         else

@@ -1,0 +1,232 @@
+#include "core/model/adapter_modules.h"
+
+#include "core/tokenizer/text_regex.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace mr {
+
+namespace {
+
+constexpr std::string_view kWeight = ".weight";
+
+// The slot of the model that holds the tensor, if it is a matrix of a block.
+const ParamSlot* linearSlot(const ParamTable& model, const NamedTensor& tensor)
+{
+    if (tensor.shape.size() != 2 || !std::string_view(tensor.name).ends_with(kWeight))
+        return nullptr;
+    const ParamGroup& group = model.groups[static_cast<std::size_t>(tensor.group.value)];
+    const auto holds = [&](const ParamSlot& slot) {
+        return slot.first <= tensor.first && tensor.first < slot.first + slot.count();
+    };
+    const auto slot = std::find_if(group.paramSlots.begin(), group.paramSlots.end(), holds);
+    constexpr SlotKind kLinear[] = {
+        SlotKind::Qkv, SlotKind::AttnOut, SlotKind::GateUp, SlotKind::Down};
+    return std::ranges::count(kLinear, slot->kind) > 0 ? &*slot : nullptr;
+}
+
+// "q_proj" of "model.layers.0.self_attn.q_proj".
+std::string lastName(const std::string& module)
+{
+    return module.substr(module.rfind('.') + 1);
+}
+
+// A rule or pattern of the settings, compiled.
+class ModulePattern
+{
+public:
+    static Result<ModulePattern> compile(const std::string& expression)
+    {
+        auto regex = TextRegex::compile(expression);
+        if (!regex.ok())
+            return Status::error(ErrorKind::InvalidArgument,
+                "adapter: pattern '" + expression + "': " + regex.status().message());
+        return ModulePattern(std::move(regex).value());
+    }
+
+    Result<bool> matches(const std::string& module) const
+    {
+        RegexMatcher matcher(*m_regex);
+        RegexMatcher::Cursor at;
+        TextRange found;
+        MR_ASSIGN(const bool isFound, matcher.next(module, at, found));
+        return isFound && found.begin == 0 && found.end == module.size();
+    }
+
+private:
+    explicit ModulePattern(TextRegex regex)
+        : m_regex(std::make_shared<TextRegex>(std::move(regex)))
+    {
+    }
+
+    std::shared_ptr<const TextRegex> m_regex;
+};
+
+// Sets the rank and alpha of modules by rules.
+class AdapterRules
+{
+public:
+    static Result<AdapterRules> compile(const std::vector<AdapterRule>& rules)
+    {
+        AdapterRules all;
+        for (const AdapterRule& rule : rules) {
+            MR_ASSIGN(
+                ModulePattern pattern, ModulePattern::compile("^(?:.*\\.)?(?:" + rule.key + ")$"));
+            all.m_rules.emplace_back(std::move(pattern), rule.value);
+        }
+        return all;
+    }
+
+    Result<double> valueFor(const std::string& module, double otherwise) const
+    {
+        std::optional<double> found;
+        for (const auto& [pattern, value] : m_rules) {
+            MR_ASSIGN(const bool holds, pattern.matches(module));
+            if (holds && found && *found != value)
+                return Status::error(ErrorKind::InvalidArgument,
+                    fmt::format(
+                        "adapter: patterns give {} both {} and {}; let one of them match it",
+                        module, *found, value));
+            if (holds)
+                found = value;
+        }
+        return found.value_or(otherwise);
+    }
+
+private:
+    std::vector<std::pair<ModulePattern, double>> m_rules;
+};
+
+Status setRank(AdapterModule& module, double rank)
+{
+    const std::int64_t most = std::min(module.rows, module.in);
+    const bool fits = rank >= 1.0 && rank <= static_cast<double>(most) && rank == std::floor(rank);
+    if (!fits)
+        return Status::error(ErrorKind::InvalidArgument,
+            fmt::format("adapter: rank {} does not fit {}, whose matrix is {} x {}; give 1 to {}",
+                rank, module.name, module.rows, module.in, most));
+    module.rank = std::llround(rank);
+    return {};
+}
+
+Status setRanks(std::vector<AdapterModule>& modules, const AdapterSettings& settings)
+{
+    MR_ASSIGN(const AdapterRules ranks, AdapterRules::compile(settings.ranks));
+    MR_ASSIGN(const AdapterRules alphas, AdapterRules::compile(settings.alphas));
+    for (AdapterModule& module : modules) {
+        MR_ASSIGN(
+            const double rank, ranks.valueFor(module.name, static_cast<double>(settings.rank)));
+        MR_ASSIGN(const double alpha, alphas.valueFor(module.name, settings.alpha));
+        MR_TRY(setRank(module, rank));
+        module.scale =
+            static_cast<float>(alpha / (settings.rankStabilised ? std::sqrt(rank) : rank));
+        if (!std::isfinite(module.scale) || module.scale == 0.0F)
+            return Status::error(ErrorKind::InvalidArgument,
+                fmt::format("adapter: alpha {} makes nothing or no number of {}; the usual value "
+                            "is the rank",
+                    alpha, module.name));
+    }
+    return {};
+}
+
+// Every linear module of the blocks.
+std::vector<AdapterModule> linearModules(const ParamTable& model)
+{
+    std::vector<AdapterModule> modules;
+    for (const NamedTensor& tensor : model.tensors) {
+        const ParamSlot* slot = linearSlot(model, tensor);
+        if (slot == nullptr)
+            continue;
+        AdapterModule module;
+        module.name = tensor.name.substr(0, tensor.name.size() - kWeight.size());
+        module.product = slot->kind;
+        module.firstRow = (tensor.first - slot->first) / slot->cols;
+        module.rows = tensor.shape[0];
+        module.in = tensor.shape[1];
+        modules.push_back(std::move(module));
+    }
+    return modules;
+}
+
+Status noSuchModule(const std::vector<AdapterModule>& modules, const std::string& wanted)
+{
+    std::set<std::string> names;
+    for (const AdapterModule& module : modules)
+        names.insert(lastName(module.name));
+    return Status::error(ErrorKind::InvalidArgument,
+        fmt::format("adapter: no linear module of the model is called '{}'; there are {}", wanted,
+            fmt::join(names, ", ")));
+}
+
+bool isAny(const std::string& module, const std::vector<std::string>& entries)
+{
+    return std::ranges::any_of(
+        entries, [&](const std::string& entry) { return isTarget(module, entry); });
+}
+
+// Keeps those that the settings name.
+Status keepTargets(std::vector<AdapterModule>& modules, const AdapterSettings& settings)
+{
+    const std::vector<AdapterModule> all = modules;
+    for (const std::string& entry : settings.targets)
+        if (std::ranges::none_of(
+                all, [&](const AdapterModule& module) { return isTarget(module.name, entry); }))
+            return noSuchModule(all, entry);
+    std::erase_if(modules, [&](const AdapterModule& module) {
+        const bool isInLayers = settings.layers.empty() ||
+                                std::ranges::count(settings.layers, blockOf(module.name)) > 0;
+        const bool isNamed = settings.targets.empty() || isAny(module.name, settings.targets);
+        return !isInLayers || !isNamed || isAny(module.name, settings.excluded);
+    });
+    if (!settings.targetPattern.empty()) {
+        MR_ASSIGN(const ModulePattern pattern, ModulePattern::compile(settings.targetPattern));
+        std::vector<AdapterModule> kept;
+        for (AdapterModule& module : modules) {
+            MR_ASSIGN(const bool matches, pattern.matches(module.name));
+            if (matches)
+                kept.push_back(std::move(module));
+        }
+        modules = std::move(kept);
+    }
+    if (modules.empty())
+        return Status::error(ErrorKind::InvalidArgument,
+            "adapter: targets, layers and exclusions leave no module of this model");
+    return {};
+}
+
+} // namespace
+
+bool isTarget(const std::string& module, const std::string& entry)
+{
+    return module == entry || module.ends_with("." + entry);
+}
+
+std::int64_t blockOf(const std::string& module)
+{
+    constexpr std::string_view kBefore = "model.layers.";
+    return std::stoll(module.substr(kBefore.size()));
+}
+
+bool isLinear(const ParamTable& model, const NamedTensor& tensor)
+{
+    return linearSlot(model, tensor) != nullptr;
+}
+
+Result<std::vector<AdapterModule>> adapterModules(
+    const ParamTable& model, const AdapterSettings& settings)
+{
+    std::vector<AdapterModule> modules = linearModules(model);
+    MR_TRY(keepTargets(modules, settings));
+    MR_TRY(setRanks(modules, settings));
+    return modules;
+}
+
+} // namespace mr
