@@ -296,6 +296,41 @@ public:
         return noted(launchAdamwCompact(args, streamHandle(stream)));
     }
 
+    Status rowSquares(const RowSquaresArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkRowSquares(args));
+        const TraceRange range("rowSquares");
+        return noted(launchRowSquares(args, streamHandle(stream)));
+    }
+
+    Status columnSquares(const ColumnSquaresArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkColumnSquares(args));
+        const TraceRange range("columnSquares");
+        return noted(launchColumnSquares(args, streamHandle(stream)));
+    }
+
+    Status averageSquares(const AverageSquaresArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkAverageSquares(args));
+        const TraceRange range("averageSquares");
+        return noted(launchAverageSquares(args, streamHandle(stream)));
+    }
+
+    Status lightStepSize(const StepSizeArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkStepSize(args));
+        const TraceRange range("lightStepSize");
+        return noted(launchStepSize(args, streamHandle(stream)));
+    }
+
+    Status lightUpdate(const LightUpdateArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkLightUpdate(args));
+        const TraceRange range("lightUpdate");
+        return noted(launchLightUpdate(args, streamHandle(stream)));
+    }
+
     Status join(const JoinArgs& args, Stream& stream) override
     {
         MR_TRY(checkJoin(args));

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "core/device/compact_state.h"
+#include "core/device/master24.h"
 
 #include <algorithm>
 #include <cmath>
@@ -23,11 +24,6 @@ struct CompactValue {
 // Codes that a v above 0 may be stored as. Any is the published rule, kept to show why it is not
 // ours.
 enum class RootCodes { AtLeastOne, Any };
-
-inline float bf16Value(std::uint16_t bits) noexcept
-{
-    return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
-}
 
 // 2 to the exponent of `weight`, at least 2^-126.
 inline float exponentUnit(float weight) noexcept

@@ -23,6 +23,7 @@
 
 #pragma once
 
+#include "core/device/light_update.h"
 #include "core/device/tensor.h"
 
 #include <millrace/status.h>
@@ -601,6 +602,11 @@ public:
     virtual Status normJoin(const NormJoinArgs& args, Stream& stream) = 0;
     virtual Status adamw(const AdamwArgs& args, Stream& stream) = 0;
     virtual Status adamwCompact(const AdamwCompactArgs& args, Stream& stream) = 0;
+    virtual Status rowSquares(const RowSquaresArgs& args, Stream& stream) = 0;
+    virtual Status columnSquares(const ColumnSquaresArgs& args, Stream& stream) = 0;
+    virtual Status averageSquares(const AverageSquaresArgs& args, Stream& stream) = 0;
+    virtual Status lightStepSize(const StepSizeArgs& args, Stream& stream) = 0;
+    virtual Status lightUpdate(const LightUpdateArgs& args, Stream& stream) = 0;
     virtual Status join(const JoinArgs& args, Stream& stream) = 0;
     virtual Status split(const SplitArgs& args, Stream& stream) = 0;
     virtual Status cast(const CastArgs& args, Stream& stream) = 0;

@@ -318,6 +318,8 @@ Table wholeTable()
     addElementCases(table);
     addUpdateCases(table);
     addCompactCases(table);
+    addLightCases(table);
+    addLightUpdateCases(table);
     addFp8Cases(table);
     addDoraCases(table);
     return table;

@@ -143,6 +143,8 @@ void addColumnCases(Table& table);
 void addElementCases(Table& table);
 void addUpdateCases(Table& table);
 void addCompactCases(Table& table);
+void addLightCases(Table& table);
+void addLightUpdateCases(Table& table);
 void addFp8Cases(Table& table);
 void addDoraCases(Table& table);
 

@@ -12,6 +12,7 @@
 // The maximum of a group is the only thing lanes join, and it has no order.
 
 #include "gpu/ops/launchers.h"
+#include "gpu/ops/master24.cuh"
 #include "gpu/ops/packs.cuh"
 
 namespace mr::gpu {
@@ -46,35 +47,6 @@ struct Held {
     Pack<T, kPack> grad;
     float mScale, vScale;
 };
-
-// A NaN becomes `lowest`.
-__device__ inline float clampTo(float x, float lowest, float highest)
-{
-    const float above = x > lowest ? x : lowest;
-    return above < highest ? above : highest;
-}
-
-// 2 to the exponent of a BF16, at least 2^-126.
-__device__ inline float unitOf(std::uint32_t upper)
-{
-    const std::uint32_t exponent = upper & 0x7f800000U;
-    return __uint_as_float(exponent > 0x00800000U ? exponent : 0x00800000U);
-}
-
-// 1 / unit, exact; 0 from 2^127.
-__device__ inline float inverseUnitOf(std::uint32_t upper)
-{
-    return __uint_as_float(0x7f000000U - __float_as_uint(unitOf(upper)));
-}
-
-// BF16, nearest even, as the upper half of a word. Not cvt: it makes another NaN.
-__device__ inline std::uint32_t roundedWeight(float p)
-{
-    const std::uint32_t bits = __float_as_uint(p);
-    const bool isNan = (bits & 0x7fffffffU) > 0x7f800000U;
-    const std::uint32_t rounded = isNan ? bits | 0x00400000U : bits + 0x7fffU + ((bits >> 16) & 1U);
-    return rounded & 0xffff0000U;
-}
 
 // `kept`, or `x` where it is larger; a NaN is not.
 __device__ inline float larger(float x, float kept)
@@ -143,9 +115,7 @@ template <typename T, int kPack>
 __device__ Value decode(
     const Held<T, kPack>& held, int i, const float (&quotients)[kCodes], float rootStep)
 {
-    const std::uint32_t upper = static_cast<std::uint32_t>(held.weight.at[i]) << 16;
-    const float step = unitOf(upper) * (1.0F / 32512.0F);
-    return {__fmaf_rn(static_cast<float>(held.remainder.at[i]), step, __uint_as_float(upper)),
+    return {joinMaster(held.weight.at[i], held.remainder.at[i]),
         held.mScale * quotients[static_cast<std::uint8_t>(held.m.at[i])],
         static_cast<float>(held.v.at[i]) * rootStep};
 }
@@ -164,15 +134,10 @@ __device__ inline Value update(Value x, float g, const AdamwFactors& f, bool dec
 template <typename T, int kPack>
 __device__ void encode(const Value& x, Held<T, kPack>& held, int i, float perRoot)
 {
-    const std::uint32_t upper = roundedWeight(x.p);
-    const float past = x.p - __uint_as_float(upper);
-    const float steps = past * inverseUnitOf(upper) * 32512.0F;
     const float share = __fdiv_rn(x.m, held.mScale + fabsf(x.m)) * 254.0F;
     const float root = x.root * perRoot;
     const int code = x.root > 0.0F ? __float2int_rn(clampTo(root, 1.0F, 255.0F)) : 0;
-    held.weight.at[i] = static_cast<std::uint16_t>(upper >> 16);
-    held.remainder.at[i] =
-        static_cast<std::int8_t>(__float2int_rn(clampTo(steps, -127.0F, 127.0F)));
+    splitMaster(x.p, held.weight.at[i], held.remainder.at[i]);
     held.m.at[i] = static_cast<std::int8_t>(__float2int_rn(clampTo(share, -127.0F, 127.0F)));
     held.v.at[i] = static_cast<std::uint8_t>(code);
 }

@@ -90,6 +90,15 @@ Status launchAdamw(const AdamwArgs& args, cudaStream_t stream);
 // adamw_compact.cu
 Status launchAdamwCompact(const AdamwCompactArgs& args, cudaStream_t stream);
 
+// square_sums.cu
+Status launchRowSquares(const RowSquaresArgs& args, cudaStream_t stream);
+Status launchColumnSquares(const ColumnSquaresArgs& args, cudaStream_t stream);
+
+// light_update.cu
+Status launchAverageSquares(const AverageSquaresArgs& args, cudaStream_t stream);
+Status launchStepSize(const StepSizeArgs& args, cudaStream_t stream);
+Status launchLightUpdate(const LightUpdateArgs& args, cudaStream_t stream);
+
 // columns.cu
 Status launchColumnEnergy(const ColumnEnergyArgs& args, cudaStream_t stream);
 Status launchGatherColumns(const GatherColumnsArgs& args, cudaStream_t stream);

@@ -4,11 +4,12 @@
 #
 # Needs: timed and skip of gpu_run.sh, the figures of gpu_figures.sh, gpu_machine.sh, millrace, here.
 
-ops=(accumulate adamw adamwCompact adapterNorms add attention attentionBackward biasGradient cast
-    codeProduct columnDots columnEnergy crossEntropy dequantizeNf4 dropout embed embedBackward fill
-    finishGradient gatherColumns headNormRope headNormRopeBackward join linear linearBackwardInput
-    linearBackwardWeight normBlocks normJoin quantize rmsNorm rmsNormBackward rope scaleColumns
-    scatterColumns softcap split sum swiglu swigluBackward windowProduct)
+ops=(accumulate adamw adamwCompact adapterNorms add attention attentionBackward averageSquares
+    biasGradient cast codeProduct columnDots columnEnergy columnSquares crossEntropy dequantizeNf4
+    dropout embed embedBackward fill finishGradient gatherColumns headNormRope headNormRopeBackward
+    join lightStepSize lightUpdate linear linearBackwardInput linearBackwardWeight normBlocks
+    normJoin quantize rmsNorm rmsNormBackward rope rowSquares scaleColumns scatterColumns softcap
+    split sum swiglu swigluBackward windowProduct)
 
 was_skipped() { [[ $verdict == skipped* ]]; }
 

@@ -32,6 +32,9 @@ struct Reason {
 constexpr std::string_view kCopies = "the kernel copies and rounds: beside addresses there is "
                                      "little to do, and memory takes many times as long";
 
+constexpr std::string_view kVectors = "a number for each row and column: a few a thread, of a "
+                                      "thousandth of the weight's memory";
+
 constexpr Reason kReasons[] = {
     {"embedBackward/embedBackwardKernel", true, false, false,
         "ids and order are 4 bytes, and a warp reads the ids of 32 tokens at 32 places"},
@@ -64,6 +67,9 @@ constexpr Reason kReasons[] = {
     {"columnDots", false, false, true,
         "an element that a lane loads is multiplied once, and a stride is added to the address of "
         "each; memory takes many times as long"},
+    {"columnSquares/columnTreeKernel", false, false, true, "as columnDots; a 1,024th of the rows"},
+    {"averageSquares", false, false, true, kVectors},
+    {"lightStepSize", false, false, true, kVectors},
 };
 
 // "attentionDeltaKernel", "FillOp" of a frame.

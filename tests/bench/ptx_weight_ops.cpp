@@ -86,6 +86,64 @@ Status adamwCompact(OpRig& rig, const ModelShape& model)
     return rig.ops().adamwCompact(args, rig.stream());
 }
 
+// The gradient of gate or up, divided as in the update.
+Status rowSquares(OpRig& rig, const ModelShape& model)
+{
+    RowSquaresArgs args;
+    args.x = rig.read(DType::F32, model.intermediate, model.hidden);
+    args.scalars = scalars(rig);
+    args.rowRoots = flat(rig.read(DType::F32, 1, model.intermediate));
+    args.columnRoots = flat(rig.read(DType::F32, 1, model.hidden));
+    args.sums = flat(rig.written(DType::F32, 1, model.intermediate));
+    return rig.ops().rowSquares(args, rig.stream());
+}
+
+Status columnSquares(OpRig& rig, const ModelShape& model)
+{
+    ColumnSquaresArgs args;
+    args.x = rig.read(DType::F32, model.intermediate, model.hidden);
+    args.scalars = scalars(rig);
+    args.parts = rig.scratch(DType::F32, rowParts(model.intermediate), model.hidden);
+    args.sums = flat(rig.written(DType::F32, 1, model.hidden));
+    return rig.ops().columnSquares(args, rig.stream());
+}
+
+Status averageSquares(OpRig& rig, const ModelShape& model)
+{
+    AverageSquaresArgs args;
+    args.rowSums = flat(rig.updated(DType::F32, 1, model.intermediate));
+    args.columnSums = flat(rig.updated(DType::F32, 1, model.hidden));
+    args.rows = flat(rig.updated(DType::F32, 1, model.intermediate));
+    args.columns = flat(rig.updated(DType::F32, 1, model.hidden));
+    args.scalars = scalars(rig);
+    return rig.ops().averageSquares(args, rig.stream());
+}
+
+Status lightStepSize(OpRig& rig, const ModelShape& model)
+{
+    StepSizeArgs args;
+    args.updateSums = flat(rig.read(DType::F32, 1, model.intermediate));
+    args.size = flat(rig.written(DType::F32, 1, 1));
+    args.count = model.intermediate * model.hidden;
+    return rig.ops().lightStepSize(args, rig.stream());
+}
+
+// A master of 24 bits.
+Status lightUpdate(OpRig& rig, const ModelShape& model)
+{
+    const std::int64_t count = model.intermediate * model.hidden;
+    LightUpdateArgs args;
+    args.high = flat(rig.updated(DType::U16, 1, count));
+    args.low = flat(rig.updated(DType::I8, 1, count));
+    args.grad = flat(rig.read(DType::F32, 1, count));
+    args.rowRoots = flat(rig.read(DType::F32, 1, model.intermediate));
+    args.columnRoots = flat(rig.read(DType::F32, 1, model.hidden));
+    args.size = flat(rig.read(DType::F32, 1, 1));
+    args.scalars = scalars(rig);
+    args.cols = model.hidden;
+    return rig.ops().lightUpdate(args, rig.stream());
+}
+
 Status join(OpRig& rig, const ModelShape& model)
 {
     return rig.ops().join({blockOf(rig, &OpRig::read, DType::U16, model),
@@ -160,6 +218,11 @@ constexpr CountedOp kOps[] = {
     {"normJoin", {4, 1}, normJoin, nullptr},
     {"adamw", {4, 1}, adamw, nullptr},
     {"adamwCompact", {4, 1}, adamwCompact, nullptr},
+    {"rowSquares", {4, 1}, rowSquares, nullptr},
+    {"columnSquares", {4, 1}, columnSquares, nullptr},
+    {"averageSquares", {4, 1}, averageSquares, nullptr},
+    {"lightStepSize", {4, 1}, lightStepSize, nullptr},
+    {"lightUpdate", {4, 1}, lightUpdate, nullptr},
     {"join", {4, 1}, join, nullptr},
     {"split", {4, 1}, split, nullptr},
     {"cast", {4, 1}, cast, nullptr},

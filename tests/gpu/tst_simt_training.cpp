@@ -232,7 +232,8 @@ private Q_SLOTS:
     {
         QTest::addColumn<QString>("op");
         for (const char* op : {"adamw", "adamwCompact", "accumulate", "dropout", "normBlocks",
-                 "normJoin", "join", "split", "finishGradient", "quantize"})
+                 "normJoin", "rowSquares", "columnSquares", "averageSquares", "lightStepSize",
+                 "lightUpdate", "join", "split", "finishGradient", "quantize"})
             QTest::addRow("%s", op) << QString::fromLatin1(op);
     }
 

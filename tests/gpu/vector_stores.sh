@@ -13,8 +13,8 @@ folder=$3
 mkdir -p "$folder"
 unit=$folder/packed.cu
 for op in accumulate adamw adamw_compact attention_partials cross_entropy dequantize_nf4 dropout \
-    elementwise head_norm_rope head_norm_rope_backward lookup quantize rms_norm rms_norm_backward \
-    rope scale_columns softcap swiglu; do
+    elementwise head_norm_rope head_norm_rope_backward light_update lookup quantize rms_norm \
+    rms_norm_backward rope scale_columns softcap square_sums swiglu; do
     printf '#include "gpu/ops/%s.cu"\n' "$op"
 done > "$unit"
 # rms_norm and its backward name their helpers alike.
@@ -40,7 +40,7 @@ awk '
     END {
         for (name in kernels) {
             count++
-            sums = name ~ /columnSums|normBlocks/ # store sums, one float a thread
+            sums = name ~ /columnSums|columnSquares|normBlocks|rowSquares/ # store sums, one float a thread
             ranges = name ~ /elementKernel|adamwCompact|WalkKernel/
             if (!sums && !(name in vectors)) {
                 print name " stores no packs"

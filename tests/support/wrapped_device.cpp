@@ -196,6 +196,31 @@ public:
         return forward("adamwCompact", &Ops::adamwCompact, args, stream);
     }
 
+    Status rowSquares(const RowSquaresArgs& args, Stream& stream) override
+    {
+        return forward("rowSquares", &Ops::rowSquares, args, stream);
+    }
+
+    Status columnSquares(const ColumnSquaresArgs& args, Stream& stream) override
+    {
+        return forward("columnSquares", &Ops::columnSquares, args, stream);
+    }
+
+    Status averageSquares(const AverageSquaresArgs& args, Stream& stream) override
+    {
+        return forward("averageSquares", &Ops::averageSquares, args, stream);
+    }
+
+    Status lightStepSize(const StepSizeArgs& args, Stream& stream) override
+    {
+        return forward("lightStepSize", &Ops::lightStepSize, args, stream);
+    }
+
+    Status lightUpdate(const LightUpdateArgs& args, Stream& stream) override
+    {
+        return forward("lightUpdate", &Ops::lightUpdate, args, stream);
+    }
+
     Status join(const JoinArgs& args, Stream& stream) override
     {
         return forward("join", &Ops::join, args, stream);

@@ -323,6 +323,36 @@ public:
         return on(stream).enqueue([this, args] { cpu::adamwCompact(args, m_pool); });
     }
 
+    Status rowSquares(const RowSquaresArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkRowSquares(args));
+        return on(stream).enqueue([this, args] { cpu::rowSquares(args, m_pool); });
+    }
+
+    Status columnSquares(const ColumnSquaresArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkColumnSquares(args));
+        return on(stream).enqueue([this, args] { cpu::columnSquares(args, m_pool); });
+    }
+
+    Status averageSquares(const AverageSquaresArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkAverageSquares(args));
+        return on(stream).enqueue([args] { cpu::averageSquares(args); });
+    }
+
+    Status lightStepSize(const StepSizeArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkStepSize(args));
+        return on(stream).enqueue([args] { cpu::lightStepSize(args); });
+    }
+
+    Status lightUpdate(const LightUpdateArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkLightUpdate(args));
+        return on(stream).enqueue([this, args] { cpu::lightUpdate(args, m_pool); });
+    }
+
     Status join(const JoinArgs& args, Stream& stream) override
     {
         MR_TRY(checkJoin(args));

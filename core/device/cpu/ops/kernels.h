@@ -83,6 +83,13 @@ void adapterNorms(const AdapterNormsArgs& args, ThreadPool& pool);
 void scaleColumns(const ScaleColumnsArgs& args, ThreadPool& pool);
 void columnDots(const ColumnDotsArgs& args, ThreadPool& pool);
 
+// light_update.cpp
+void rowSquares(const RowSquaresArgs& args, ThreadPool& pool);
+void columnSquares(const ColumnSquaresArgs& args, ThreadPool& pool);
+void averageSquares(const AverageSquaresArgs& args);
+void lightStepSize(const StepSizeArgs& args);
+void lightUpdate(const LightUpdateArgs& args, ThreadPool& pool);
+
 // quantize.cpp
 void quantize(const QuantizeArgs& args, ThreadPool& pool);
 void dequantizeNf4(const DequantizeNf4Args& args, ThreadPool& pool);

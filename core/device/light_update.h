@@ -1,0 +1,115 @@
+// Optimizers that keep one number for each row and column of a weight, or none, and update it where
+// its gradient is: right behind the backward that made it.
+//
+// A weight is (rows, cols); a vector is one row. g is its gradient times the clip factor, u its
+// update, all in F32 with IEEE rounding, fma only where written:
+//     r_i = past * r_i + present * (mean over j of g_ij^2 + 1e-30)      c_j likewise over i
+//     u   = g / (sqrt(r_i / s) * sqrt(c_j)), s = mean of r              factored, adalomo
+//     u   = g                                                           sgd-normalised
+//     p   = decayed ? p * decay : p;   p = fma(-size, u, p)
+//     size = rate / max(1, RMS(u) / limit)                              factored
+//            rate * max(1e-3, RMS(p)) / max(1, RMS(u) / limit)          adalomo
+//            rate / RMS(u), of zeros 0                                  sgd-normalised
+// For one row r / s is 1, so that a vector needs no formula of its own.
+// Source: Shazeer and Stern, "Adafactor" (arXiv 1804.04235), algorithms 4 and 5 without momentum;
+// Lv et al., "AdaLomo" (arXiv 2310.10195). g / sqrt(r c / s) is not taken: r c of a row without a
+// gradient underflows, and 0 / 0 follows.
+//
+// Order    Sums over a row: blocks of 256 columns; in a block 8 lanes (column modulo 8), each in
+//          ascending order by fma; lanes ((0+4)+(2+6)) + ((1+5)+(3+7)); then the blocks pairwise in
+//          a balanced tree over their index, in which a node without a neighbour goes up as it is.
+//          Sums over a column: likewise, with blocks of 64 rows. A sum of rows' sums: as a row.
+//          So tiles and threads change no bit.
+// Scalars  Every op reads StepScalars when it runs; finite == 0 changes neither weight nor state.
+//
+// Threads  Values.
+// Units    Counts are elements.
+
+#pragma once
+
+#include "core/device/tensor.h"
+
+#include <cstdint>
+
+namespace mr {
+
+inline constexpr std::int64_t kSumLanes = 8;
+inline constexpr std::int64_t kColumnsOfBlock = 256;
+inline constexpr std::int64_t kRowsOfBlock = 64;
+// Rows of one node of the tree over a column: those whose sums are stored on the way.
+inline constexpr std::int64_t kRowsOfPart = 16 * kRowsOfBlock;
+
+constexpr std::int64_t rowParts(std::int64_t rows) noexcept
+{
+    return (rows + kRowsOfPart - 1) / kRowsOfPart;
+}
+
+// In which planes a run keeps a master weight without moments.
+enum class WeightFormat : std::uint8_t {
+    Halves,   // 4 bytes, lossless: core/device/adamw.h
+    Bits24,   // 3: core/device/master24.h
+    Random16, // 2: BF16, rounded at random: the value's bits plus 16 random ones, cut
+};
+
+// sums[i] = sum over j of u[i, j]^2, with u = x * clipFactor / (rowRoots[i] * columnRoots[j]).
+struct RowSquaresArgs {
+    TensorView x;           // (rows, cols), F32 or BF16
+    TensorView scalars;     // (16), U8: StepScalars; data null: the clip factor is 1
+    TensorView rowRoots;    // (rows), F32; data null: 1, of both
+    TensorView columnRoots; // (cols), F32
+    TensorView sums;        // (rows), F32
+};
+
+// sums[j] = sum over i of (x[i, j] * clipFactor)^2
+struct ColumnSquaresArgs {
+    TensorView x;       // (rows, cols), F32
+    TensorView scalars; // (16), U8: StepScalars
+    TensorView parts;   // (rowParts(rows), cols), F32: scratch
+    TensorView sums;    // (cols), F32
+};
+
+// Takes a step's sums of squares into the averages, and makes the roots that divide its gradient,
+// which are written over the sums.
+struct AverageSquaresArgs {
+    TensorView rowSums;    // (rows), F32: sums over columns; becomes sqrt(r / s)
+    TensorView columnSums; // (cols), F32: sums over rows; becomes sqrt(c)
+    TensorView rows;       // (rows), F32: r
+    TensorView columns;    // (cols), F32: c
+    TensorView scalars;    // (16), U8: StepScalars
+    float past = 0.0F;     // weight of the averages as they are
+    float present = 1.0F;  // 1 - past
+};
+
+enum class StepRule : std::uint8_t { Limited, Relative, Normalised };
+
+// size[0] = the step of one weight, by its rule.
+struct StepSizeArgs {
+    TensorView updateSums;  // (rows), F32: row sums of u^2
+    TensorView weightSums;  // (rows), F32: row sums of p^2; Relative only
+    TensorView size;        // (1), F32
+    std::int64_t count = 0; // rows * cols
+    StepRule rule{};
+    float rate = 0.0F;
+    float limit = 1.0F; // of RMS(u)
+};
+
+// One update of elements [first, first + n) of a weight.
+struct LightUpdateArgs {
+    TensorView high;        // (n), U16: BF16
+    TensorView low;         // (n), I16 (Halves) or I8 (Bits24); data null: Random16
+    TensorView grad;        // (n), F32
+    TensorView rowRoots;    // (rows), F32; data null: 1, of both
+    TensorView columnRoots; // (cols), F32
+    TensorView size;        // (1), F32
+    TensorView scalars;     // (16), U8: StepScalars
+    std::int64_t first = 0;
+    std::int64_t cols = 1;
+    float decay = 1.0F;  // 1 - rate * weight decay
+    bool decayed = true; // false: norms, biases
+    // Random16: bits of element e of the weight are 16 of Philox(key, e / 8, counter): of word
+    // e % 8 / 2, the lower ones for an even e.
+    std::uint64_t key = 0;
+    std::uint64_t counter = 0;
+};
+
+} // namespace mr

@@ -1,0 +1,193 @@
+// A weight whose optimizer keeps a number for each row and column, or none: its planes, its
+// averages, and whole steps of it by the ops of a device.
+//
+// Threads  One. The device computes inline, on the memory of the host.
+
+#pragma once
+
+#include "core/device/adamw.h"
+#include "core/device/cpu/cpu_device.h"
+#include "core/device/master24.h"
+#include "core/device/ops.h"
+
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace mr::test {
+
+template <typename T>
+TensorView viewOf(std::vector<T>& values, DType type, std::int64_t first = 0)
+{
+    return vectorView(reinterpret_cast<std::byte*>(values.data() + first), type,
+        static_cast<std::int64_t>(values.size()) - first);
+}
+
+struct LightSettings {
+    StepRule rule = StepRule::Limited;
+    float rate = 1e-2F;
+    float decay = 1.0F;
+    float limit = 1.0F;
+    std::uint64_t counter = 7; // of the random bits
+};
+
+class LightWeight
+{
+public:
+    LightWeight(std::int64_t rows, std::int64_t cols, const std::vector<float>& start,
+        WeightFormat weightFormat)
+        : averageRows(static_cast<std::size_t>(rows))
+        , averageColumns(static_cast<std::size_t>(cols))
+        , high(start.size())
+        , low16(weightFormat == WeightFormat::Halves ? start.size() : 0)
+        , low8(weightFormat == WeightFormat::Bits24 ? start.size() : 0)
+        , rowRoots(static_cast<std::size_t>(rows))
+        , columnRoots(static_cast<std::size_t>(cols))
+        , updateSums(static_cast<std::size_t>(rows))
+        , size(1)
+        , m_format(weightFormat)
+        , m_rows(rows)
+        , m_cols(cols)
+    {
+        for (std::size_t i = 0; i < start.size(); ++i)
+            encode(i, start[i]);
+    }
+
+    // Step `time` of the optimizer, by one gradient (rows, cols).
+    Status step(Device& device, const LightSettings& settings, int time, std::vector<float> grad)
+    {
+        auto stream = device.createStream("test");
+        MR_TRY(stream.status());
+        Ops& ops = device.ops();
+        if (settings.rule != StepRule::Normalised)
+            MR_TRY(average(ops, *stream.value(), time, grad));
+        MR_TRY(setSize(ops, *stream.value(), settings, grad));
+        return update(ops, *stream.value(), settings, grad, 0, m_rows * m_cols);
+    }
+
+    // The averages of step `time`, and the roots.
+    Status average(Ops& ops, Stream& stream, int time, std::vector<float>& grad)
+    {
+        std::vector<float> parts(static_cast<std::size_t>(rowParts(m_rows) * m_cols));
+        RowSquaresArgs ofRows;
+        ofRows.x = matrix(grad);
+        ofRows.scalars = scalarsView();
+        ofRows.sums = viewOf(rowRoots, DType::F32);
+        MR_TRY(ops.rowSquares(ofRows, stream));
+        const TensorView partsView =
+            matrixView(viewOf(parts, DType::F32).data, DType::F32, rowParts(m_rows), m_cols);
+        MR_TRY(ops.columnSquares(
+            {matrix(grad), scalarsView(), partsView, viewOf(columnRoots, DType::F32)}, stream));
+        const double present = std::pow(time, -0.8);
+        return ops.averageSquares(
+            {viewOf(rowRoots, DType::F32), viewOf(columnRoots, DType::F32),
+                viewOf(averageRows, DType::F32), viewOf(averageColumns, DType::F32), scalarsView(),
+                static_cast<float>(1.0 - present), static_cast<float>(present)},
+            stream);
+    }
+
+    Status setSize(
+        Ops& ops, Stream& stream, const LightSettings& settings, std::vector<float>& grad)
+    {
+        RowSquaresArgs squares;
+        squares.x = matrix(grad);
+        squares.scalars = scalarsView();
+        squares.sums = viewOf(updateSums, DType::F32);
+        if (settings.rule != StepRule::Normalised) {
+            squares.rowRoots = viewOf(rowRoots, DType::F32);
+            squares.columnRoots = viewOf(columnRoots, DType::F32);
+        }
+        MR_TRY(ops.rowSquares(squares, stream));
+        std::vector<float> weight = masters();
+        std::vector<float> weightSums(updateSums.size());
+        RowSquaresArgs ofWeight;
+        ofWeight.x = matrix(weight);
+        ofWeight.sums = viewOf(weightSums, DType::F32);
+        MR_TRY(ops.rowSquares(ofWeight, stream));
+        return ops.lightStepSize({viewOf(updateSums, DType::F32), viewOf(weightSums, DType::F32),
+                                     viewOf(size, DType::F32), m_rows * m_cols, settings.rule,
+                                     settings.rate, settings.limit},
+            stream);
+    }
+
+    // Elements [first, first + count), by their part of the gradient.
+    Status update(Ops& ops, Stream& stream, const LightSettings& settings, std::vector<float>& grad,
+        std::int64_t first, std::int64_t count)
+    {
+        LightUpdateArgs args;
+        args.high = viewOf(high, DType::U16).rows(first, count);
+        if (m_format == WeightFormat::Halves)
+            args.low = viewOf(low16, DType::I16).rows(first, count);
+        if (m_format == WeightFormat::Bits24)
+            args.low = viewOf(low8, DType::I8).rows(first, count);
+        args.grad = viewOf(grad, DType::F32).rows(first, count);
+        if (settings.rule != StepRule::Normalised) {
+            args.rowRoots = viewOf(rowRoots, DType::F32);
+            args.columnRoots = viewOf(columnRoots, DType::F32);
+        }
+        args.size = viewOf(size, DType::F32);
+        args.scalars = scalarsView();
+        args.first = first;
+        args.cols = m_cols;
+        args.decay = settings.decay;
+        args.key = 42;
+        args.counter = settings.counter;
+        return ops.lightUpdate(args, stream);
+    }
+
+    std::vector<float> masters() const
+    {
+        std::vector<float> values(high.size());
+        for (std::size_t i = 0; i < values.size(); ++i)
+            values[i] = m_format == WeightFormat::Halves   ? joinHalves(high[i], low16[i])
+                        : m_format == WeightFormat::Bits24 ? joinMaster24({high[i], low8[i]})
+                                                           : bf16Value(high[i]);
+        return values;
+    }
+
+    // To the bit: planes and averages.
+    bool equals(const LightWeight& other) const
+    {
+        const auto same = [](const std::vector<float>& a, const std::vector<float>& b) {
+            return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+        };
+        return high == other.high && low16 == other.low16 && low8 == other.low8 &&
+               same(averageRows, other.averageRows) && same(averageColumns, other.averageColumns);
+    }
+
+    StepScalars scalars;
+    std::vector<float> averageRows, averageColumns;
+    std::vector<std::uint16_t> high;
+    std::vector<std::int16_t> low16;
+    std::vector<std::int8_t> low8;
+    std::vector<float> rowRoots, columnRoots, updateSums, size;
+
+private:
+    void encode(std::size_t i, float value)
+    {
+        const Master24 split = splitMaster24(value);
+        high[i] = m_format == WeightFormat::Halves ? highHalf(value) : split.weight;
+        if (m_format == WeightFormat::Halves)
+            low16[i] = lowHalf(value);
+        if (m_format == WeightFormat::Bits24)
+            low8[i] = split.rest;
+    }
+
+    TensorView matrix(std::vector<float>& values) const
+    {
+        return matrixView(viewOf(values, DType::F32).data, DType::F32, m_rows, m_cols);
+    }
+
+    TensorView scalarsView()
+    {
+        return vectorView(reinterpret_cast<std::byte*>(&scalars), DType::U8, sizeof scalars);
+    }
+
+    WeightFormat m_format;
+    std::int64_t m_rows;
+    std::int64_t m_cols;
+};
+
+} // namespace mr::test
