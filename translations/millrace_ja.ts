@@ -1190,6 +1190,10 @@
             <translation>模擬リンク: 速度は実測値ではなく設定値です</translation>
         </message>
         <message>
+            <source>Optimizer: %1</source>
+            <translation>オプティマイザー：%1</translation>
+        </message>
+        <message>
             <source>Precision: %1, recompute: %2</source>
             <translation>精度: %1、再計算: %2</translation>
         </message>
@@ -1294,6 +1298,14 @@
         <message>
             <source>Master weights, low half</source>
             <translation>マスター重み (下位)</translation>
+        </message>
+        <message>
+            <source>Averages by row and column</source>
+            <translation>行・列ごとの平均</translation>
+        </message>
+        <message>
+            <source>Workspace of updates</source>
+            <translation>更新の作業領域</translation>
         </message>
         <message>
             <source>Adam first moments</source>
@@ -2191,6 +2203,46 @@
             <translation>適用される勾配全体のノルムの上限です。</translation>
         </message>
         <message>
+            <source>Light (Adafactor)</source>
+            <translation>軽量 (Adafactor)</translation>
+        </message>
+        <message>
+            <source>Light (AdaLomo)</source>
+            <translation>軽量 (AdaLomo)</translation>
+        </message>
+        <message>
+            <source>Normalised SGD (experiment)</source>
+            <translation>正規化 SGD (実験的)</translation>
+        </message>
+        <message>
+            <source>Exact: 4 bytes</source>
+            <translation>正確: 4 バイト</translation>
+        </message>
+        <message>
+            <source>24 bit: 3 bytes</source>
+            <translation>24 ビット: 3 バイト</translation>
+        </message>
+        <message>
+            <source>16 bit at random: 2 bytes</source>
+            <translation>16 ビット (確率的): 2 バイト</translation>
+        </message>
+        <message>
+            <source>Optimizer</source>
+            <translation>オプティマイザー</translation>
+        </message>
+        <message>
+            <source>AdamW keeps two numbers for every weight. A light optimizer keeps one for each row and column of a matrix, or none, and updates a layer right behind its backward pass: results differ, and much less memory is needed.</source>
+            <translation>AdamWは重みごとに2つの数を保持します。軽量オプティマイザーは行列の行と列ごとに1つ、または何も保持せず、各層を逆伝播の直後に更新します。結果は異なりますが、必要なメモリは大幅に減ります。</translation>
+        </message>
+        <message>
+            <source>Weights kept as</source>
+            <translation>重みの保持形式</translation>
+        </message>
+        <message>
+            <source>How a light optimizer keeps weights between steps. 24 bits give the result of 4 bytes within noise; 16 bits are rounded at random. AdamW keeps 4 bytes.</source>
+            <translation>軽量オプティマイザーがステップ間で重みを保持する形式です。24 ビットの結果は誤差の範囲で 4 バイトと同じです。16 ビットは確率的に丸めます。AdamW は 4 バイトで保持します。</translation>
+        </message>
+        <message>
             <source>Adam beta 1</source>
             <translation>Adam β1</translation>
         </message>
@@ -2331,8 +2383,8 @@
             <translation>自動 (2e-5)</translation>
         </message>
         <message>
-            <source>Automatic (3 % of the steps)</source>
-            <translation>自動 (ステップ数の 3 %)</translation>
+            <source>Automatic (3 %, light: 5 %)</source>
+            <translation>自動 (3 %、軽量は 5 %)</translation>
         </message>
         <message>
             <source>Off</source>
@@ -4680,8 +4732,12 @@ Masked: read, not part of the loss</source>
             <translation>各重みの 32 ビットのうち、bf16 での計算に使う半分です。</translation>
         </message>
         <message>
-            <source>The other 16 bits keep small updates from being lost.</source>
-            <translation>残りの 16 ビットです。小さな更新が失われるのを防ぎます。</translation>
+            <source>The rest of each weight keeps small updates from being lost: the other 16 bits, or 8 that stand for them.</source>
+            <translation>各重みの残りの部分で、小さな更新が失われないようにします。残りの 16 ビット、またはそれに代わる 8 ビットです。</translation>
+        </message>
+        <message>
+            <source>A light optimizer keeps these running means of squared gradients instead of Adam&apos;s moments: one number for each row and column of a matrix.</source>
+            <translation>軽量オプティマイザーは Adam のモーメントの代わりに、勾配の二乗の移動平均を行列の行と列ごとに 1 つずつ保持します。</translation>
         </message>
         <message>
             <source>For each weight the running mean of its gradient.</source>

@@ -49,6 +49,8 @@ Result<StepBenchSpec> specOf(const StepOptions& options, const RunSpec& resolved
     spec.updateThreads = static_cast<int>(options.updateThreads);
     spec.policy = options.policy;
     spec.options = resolved.policyOptions;
+    spec.light = {resolved.optimizer,
+        lightCodec(resolved.weights, resolved.precision == PrecisionChoice::F32)};
     spec.precision = resolved.precision;
     spec.recompute = resolved.recompute;
     spec.deviceMemoryBytes = resolved.deviceMemoryBytes;
@@ -217,6 +219,8 @@ void addStepOptions(CLI::App& command, StepOptions& options)
     command.add_option("--steps", options.steps, "step: steps measured, after two that are not");
     command.add_option("--policy", options.policy, "step: auto, or a policy as of train");
     command.add_option("--policy-option", options.policyOptions, "step: key=value; repeatable");
+    command.add_option("--optimizer", options.optimizer, "step: as of train");
+    command.add_option("--weights", options.weights, "step: as of train");
     command.add_option("--precision", options.precision, "step: bf16, fp32 or fp8");
     command.add_option("--recompute", options.recompute, "step: none, cheap or block");
     command.add_option("--device-memory", options.deviceMemory, "step: budget, as 6GiB");
@@ -238,6 +242,8 @@ Result<RunSpec> stepDeviceSpec(const StepOptions& options, DeviceChoice choice)
     };
     MR_TRY(take(parsePrecision(options.precision), spec.precision));
     MR_TRY(take(parseRecompute(options.recompute), spec.recompute));
+    MR_TRY(take(parseOptimizer(options.optimizer), spec.optimizer));
+    MR_TRY(take(parseWeightFormat(options.weights), spec.weights));
     if (!options.deviceMemory.empty())
         MR_TRY(take(parseBytes(options.deviceMemory), spec.deviceMemoryBytes));
     if (!options.hostMemory.empty())

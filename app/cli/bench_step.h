@@ -23,6 +23,8 @@ struct StepOptions {
     std::int64_t updateThreads = 0;
     std::string policy = "auto";
     std::vector<std::string> policyOptions;
+    std::string optimizer = "adamw";
+    std::string weights = "auto";
     std::string precision = "auto";
     std::string recompute = "auto";
     std::string deviceMemory;

@@ -64,6 +64,18 @@ std::string suggestion(const std::string& meant)
     return meant.empty() ? "" : "; did you mean " + meant + "?";
 }
 
+// Is it an option of train?
+bool isOfTrain(const CLI::App& app, const std::string& name)
+{
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+        const std::vector<std::string> known = optionNames(*command);
+        if (command->get_name() == "train" &&
+            std::find(known.begin(), known.end(), name) != known.end())
+            return true;
+    }
+    return false;
+}
+
 // Names the command or option that the parser does not know. Empty: the error is another.
 std::string namedError(CLI::App& app, const CLI::ParseError& error, std::string_view first)
 {
@@ -78,6 +90,12 @@ std::string namedError(CLI::App& app, const CLI::ParseError& error, std::string_
     for (const std::string& word : left)
         if (word.starts_with("--")) {
             const std::string name = word.substr(0, word.find('='));
+            if (command.get_name() == "resume" && isOfTrain(app, name))
+                return "resume has no option " + name +
+                       ": a run goes on with the settings it began with; to change them, begin "
+                       "another "
+                       "from its model: millrace train --model RUN_DIR/model " +
+                       name + " ...";
             return command.get_name() + " has no option " + name +
                    suggestion(meantWord(name, optionNames(command)));
         }

@@ -75,9 +75,12 @@ void printReport(const PlanReport& report, const std::optional<DataReport>& data
 {
     if (report.tiers.empty()) // it was refused
         return printText("policy %s: %s", policyWords(report.policy).c_str(), report.limit.c_str());
-    printText("policy %s (%s), %s, recompute %s, %s: %s", policyWords(report.policy).c_str(),
+    const std::string optimizer =
+        report.optimizer.empty() ? std::string() : ", optimizer " + report.optimizer;
+    printText("policy %s (%s), %s, recompute %s%s, %s: %s", policyWords(report.policy).c_str(),
         exactness(report).c_str(), report.precision.c_str(), report.recompute.c_str(),
-        parameterWords(report).c_str(), report.fits ? "fits" : report.limit.c_str());
+        optimizer.c_str(), parameterWords(report).c_str(),
+        report.fits ? "fits" : report.limit.c_str());
     for (const PlanTier& tier : report.tiers) {
         printText("  %-7s %12s of %s", tier.tier.c_str(), formatBytes(tier.totalBytes).c_str(),
             formatBytes(tier.budgetBytes).c_str());

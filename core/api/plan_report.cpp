@@ -126,6 +126,7 @@ PlanReport readReport(JsonFields& f)
     r.simulatedLink = f.boolean("simulated_link", false);
     r.precision = f.text("precision", "");
     r.recompute = f.text("recompute", "");
+    r.optimizer = f.text("optimizer", "");
     r.parameters = f.integer("parameters", kCount, 0);
     r.trainedParameters = f.integer("trained_parameters", kCount, r.parameters);
     r.steps = f.integer("steps", kCount, 0);
@@ -172,8 +173,9 @@ std::string toJson(const PlanReport& report)
         {"inexact_by", r.inexactBy}, {"max_stale_steps", r.maxStaleSteps}, {"fits", r.fits},
         {"limit", r.limit}, {"advice", r.advice}, {"reason", r.reason}, {"device", r.device},
         {"simulated_link", r.simulatedLink}, {"precision", r.precision}, {"recompute", r.recompute},
-        {"parameters", r.parameters}, {"trained_parameters", r.trainedParameters},
-        {"steps", r.steps}, {"tokens_per_step", r.tokensPerStep}, {"tiers", std::move(tiers)},
+        {"optimizer", r.optimizer}, {"parameters", r.parameters},
+        {"trained_parameters", r.trainedParameters}, {"steps", r.steps},
+        {"tokens_per_step", r.tokensPerStep}, {"tiers", std::move(tiers)},
         {"groups", std::move(groups)}, {"process_bytes", r.processBytes},
         {"checkpoint_bytes", r.checkpointBytes}, {"checkpoints_kept", r.checkpointsKept},
         {"h2d_bytes_per_step", r.h2dBytesPerStep}, {"d2h_bytes_per_step", r.d2hBytesPerStep},

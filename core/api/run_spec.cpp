@@ -22,6 +22,9 @@ constexpr IntRange kAnyInteger{std::numeric_limits<std::int64_t>::min(), kMost};
 constexpr std::array<std::string_view, 5> kFormats = {"auto", "text", "jsonl", "json", "csv"};
 constexpr std::array<std::string_view, 4> kPrecisions = {"auto", "bf16", "fp32", "fp8"};
 constexpr std::array<std::string_view, 4> kRecomputes = {"auto", "none", "cheap", "block"};
+constexpr std::array<std::string_view, 4> kOptimizerWords = {
+    "adamw", "factored", "adalomo", "sgd-normalised"};
+constexpr std::array<std::string_view, 4> kWeightWords = {"auto", "fp32", "24bit", "bf16-random"};
 constexpr std::array<std::string_view, 3> kSchedules = {"constant", "linear", "cosine"};
 constexpr std::array<std::string_view, 3> kDevices = {"auto", "cpu", "cuda"};
 
@@ -57,6 +60,14 @@ constexpr auto parserOf(PrecisionChoice /*kind*/)
 constexpr auto parserOf(RecomputeChoice /*kind*/)
 {
     return parseRecompute;
+}
+constexpr auto parserOf(Optimizer /*kind*/)
+{
+    return parseOptimizer;
+}
+constexpr auto parserOf(WeightFormat /*kind*/)
+{
+    return parseWeightFormat;
 }
 constexpr auto parserOf(ScheduleKind /*kind*/)
 {
@@ -225,6 +236,14 @@ std::string_view name(RecomputeChoice v) noexcept
 {
     return word(kRecomputes, v);
 }
+std::string_view name(Optimizer v) noexcept
+{
+    return word(kOptimizerWords, v);
+}
+std::string_view name(WeightFormat v) noexcept
+{
+    return word(kWeightWords, v);
+}
 std::string_view name(ScheduleKind v) noexcept
 {
     return word(kSchedules, v);
@@ -247,6 +266,21 @@ Result<PrecisionChoice> parsePrecision(std::string_view text)
 Result<RecomputeChoice> parseRecompute(std::string_view text)
 {
     return parseWord<RecomputeChoice>(kRecomputes, "recompute", text);
+}
+
+Result<Optimizer> parseOptimizer(std::string_view text)
+{
+    return parseWord<Optimizer>(kOptimizerWords, "optimizer", text);
+}
+
+Result<WeightFormat> parseWeightFormat(std::string_view text)
+{
+    if (text == "bf16")
+        return Status::error(ErrorKind::InvalidArgument,
+            "weights \"bf16\": rounding to the nearest BF16 loses small steps, so it is not "
+            "offered; "
+            "use bf16-random (2 bytes) or 24bit (3 bytes)");
+    return parseWord<WeightFormat>(kWeightWords, "weights", text);
 }
 
 Result<ScheduleKind> parseSchedule(std::string_view text)

@@ -150,6 +150,33 @@ Status checkDevice(const RunSpec& s)
     return checkScratch(s);
 }
 
+// AdamW has another rate, and formats of its own (policy option state).
+Status checkOptimizer(const RunSpec& s)
+{
+    constexpr double kMostRate = 0.1;
+    const bool isAdamw = s.optimizer == Optimizer::AdamW;
+    if (isAdamw && s.weights != WeightFormat::Auto && s.weights != WeightFormat::F32)
+        return refuse(fmt::format(
+            "weights {} need an optimizer without moments; add optimizer factored, or keep AdamW's "
+            "state compact with policy-option state=compact",
+            name(s.weights)));
+    const bool isNarrow = s.weights == WeightFormat::Bits24 || s.weights == WeightFormat::Random16;
+    if (isNarrow && s.precision == PrecisionChoice::F32)
+        return refuse(fmt::format(
+            "weights {} need precision bf16; choose that, or weights fp32", name(s.weights)));
+    if (!isAdamw && s.loraPlus != 1.0)
+        return refuse(
+            fmt::format("lora-plus gives the matrices B a rate of their own, which {} does not "
+                        "know; leave it out, or use optimizer adamw",
+                name(s.optimizer)));
+    if (!isAdamw && s.learningRate > kMostRate)
+        return refuse(
+            fmt::format("lr is {:g}; a step of {} is about as large as its rate, so it must "
+                        "be at most {:g}",
+                s.learningRate, name(s.optimizer), kMostRate));
+    return {};
+}
+
 } // namespace
 
 Status checkRanges(const RunSpec& spec)
@@ -169,6 +196,7 @@ Status checkSpec(const RunSpec& spec)
     if (spec.weightDecay < 0.0 && spec.weightDecay != RunSpec().weightDecay)
         return refuse(fmt::format(
             "weight-decay is {:g}; it must be at least 0, or left out", spec.weightDecay));
+    MR_TRY(checkOptimizer(spec));
     return checkMethod(spec);
 }
 

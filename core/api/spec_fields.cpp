@@ -86,6 +86,14 @@ constexpr std::array kFields{
         "warmup_steps", "warmup", "Warm-up steps", &S::warmupSteps, SpecRange{-1.0, kMostSteps}},
     SpecField{"weight_decay", "weight-decay", "AdamW weight decay", &S::weightDecay,
         SpecRange{-1.0, 10.0}},
+    SpecField{"optimizer", "optimizer",
+        "adamw; or one that keeps a number a row and column, or nothing, and updates a layer right "
+        "behind its backward: factored, adalomo, sgd-normalised",
+        &S::optimizer},
+    SpecField{"weights", "weights",
+        "How weights are kept between steps: fp32 (4 bytes), 24bit (3), or bf16-random: 2 bytes, "
+        "rounded at random (left out: fp32 with adamw, else 24bit)",
+        &S::weights},
     SpecField{"beta1", "beta1", "AdamW beta1", &S::beta1, below(1.0)},
     SpecField{"beta2", "beta2", "AdamW beta2", &S::beta2, below(1.0)},
     SpecField{"eps", "eps", "AdamW epsilon", &S::eps, above(0.0, 1.0)},

@@ -82,6 +82,16 @@ Status readInto(const SpecField& /*field*/, std::string_view text, RecomputeChoi
     return take(parseRecompute(text), out);
 }
 
+Status readInto(const SpecField& /*field*/, std::string_view text, Optimizer& out)
+{
+    return take(parseOptimizer(text), out);
+}
+
+Status readInto(const SpecField& /*field*/, std::string_view text, WeightFormat& out)
+{
+    return take(parseWeightFormat(text), out);
+}
+
 Status readInto(const SpecField& /*field*/, std::string_view text, ScheduleKind& out)
 {
     return take(parseSchedule(text), out);

@@ -53,6 +53,7 @@ std::uint64_t savedBytes(const MemoryItem& item, const MemoryPlan& plan)
     case MemoryUse::FirstMoments:
     case MemoryUse::SecondMoments:
     case MemoryUse::DiskState:
+    case MemoryUse::Averages:
         return item.bytes;
     case MemoryUse::DiskWeights: // in F32 half of them is the low plane
         return plan.diskParts.low ? 0 : item.bytes / 2;

@@ -142,8 +142,8 @@ PolicyTrial fittedToHost(const RunSetup& setup, const PolicyTrial& asked)
 
 std::vector<PolicyTrial> lateTrials(const RunSetup& setup, const PolicyNumbers& said)
 {
-    const bool isOpen =
-        policyInfo(setup.policy.id).usesDisk && !said.late && !isAdapterRun(setup.spec);
+    const bool isOpen = policyInfo(setup.policy.id).usesDisk && !said.late &&
+                        !isAdapterRun(setup.spec) && !isLight(setup.spec.optimizer);
     if (!isOpen || !setup.forecast.known)
         return {};
     const bool follow = updatesFollowGradients(setup.policy, setup.step, false);

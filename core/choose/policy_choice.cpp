@@ -206,11 +206,21 @@ bool doesTrain(const PolicyInfo& policy, const RunSpec& spec, const ModelShape& 
     return !policy.hasWindows || !shape.hasFrozen();
 }
 
+Result<PolicyNumbers> numbersOf(const RunSpec& spec)
+{
+    auto numbers = readOptionsOf(spec.policy, spec.policyOptions);
+    MR_TRY(numbers.status());
+    numbers.value().optimizer = spec.optimizer;
+    numbers.value().lightState = lightCodec(spec.weights, spec.precision == PrecisionChoice::F32);
+    return numbers;
+}
+
 Status readNumbers(RunSetup& setup)
 {
-    auto numbers = readOptionsOf(setup.spec.policy, setup.spec.policyOptions);
+    auto numbers = numbersOf(setup.spec);
     MR_TRY(numbers.status());
-    MR_ASSIGN(auto asked, readOptionsOf(setup.asked.policy, setup.asked.policyOptions));
+    MR_ASSIGN(auto asked, numbersOf(setup.asked));
+    asked.lightState = numbers.value().lightState; // of the precision that was resolved
     setup.numbers = std::move(numbers).value();
     setup.askedNumbers = std::move(asked);
     return {};

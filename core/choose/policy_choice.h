@@ -28,7 +28,9 @@ inline bool isAuto(const RunSpec& spec)
 // so only the home of the model beside it is left to choose. Windows are of whole models.
 bool doesTrain(const PolicyInfo& policy, const RunSpec& spec, const ModelShape& shape) noexcept;
 
-// Reads the numbers of the run from the options of its spec, and those that were asked for.
+// The policy's numbers that a spec says, with the optimizer they are for.
+Result<PolicyNumbers> numbersOf(const RunSpec& spec);
+// Reads the numbers of the run from its spec, and those that were asked for.
 Status readNumbers(RunSetup& setup);
 
 // Makes `numbers` those of the run, also in the spec that its record keeps.

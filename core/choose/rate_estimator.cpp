@@ -102,8 +102,10 @@ void RateEstimator::readTask(
     case TaskKind::Forward:
     case TaskKind::Backward:
         return readWork(plan, task, seconds, how);
-    case TaskKind::UpdateOnDevice:
-        return m_deviceUpdate.add(seconds, elements);
+    case TaskKind::UpdateOnDevice: // a light one is not AdamW's
+        return plan.answers[static_cast<std::size_t>(task.group.value)].behindBackward
+                   ? void()
+                   : m_deviceUpdate.add(seconds, elements);
     case TaskKind::UpdateOnHost:
         return m_hostUpdate.add(seconds, elements);
     case TaskKind::FetchFrozen:

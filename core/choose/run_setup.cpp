@@ -95,6 +95,25 @@ void resolveMethod(RunSpec& spec)
         spec.dropout = 0.0;
 }
 
+WeightFormat defaultWeights(const RunSpec& spec)
+{
+    const bool isWhole = !isLight(spec.optimizer) || spec.precision == PrecisionChoice::F32;
+    return isWhole ? WeightFormat::F32 : WeightFormat::Bits24;
+}
+
+// The first update of a light optimizer is as large as its rate in every place, like one of signs.
+std::int64_t defaultWarmup(const RunSpec& spec)
+{
+    constexpr double kLightWarmup = 0.05;
+    constexpr std::int64_t kLeastLightWarmup = 20;
+    const auto steps = static_cast<double>(spec.steps);
+    if (!isLight(spec.optimizer))
+        return std::llround(kDefaultWarmup * steps);
+    const std::int64_t warmup =
+        std::max<std::int64_t>(kLeastLightWarmup, std::llround(kLightWarmup * steps));
+    return std::min(warmup, spec.steps / 2);
+}
+
 // All that needs the model but not the memory plan.
 Status resolveNumbers(RunSetup& setup, const MachineInfo& machine, std::int64_t trainRows)
 {
@@ -110,6 +129,8 @@ Status resolveNumbers(RunSetup& setup, const MachineInfo& machine, std::int64_t 
     resolveMethod(spec);
     if (spec.precision == PrecisionChoice::Auto)
         spec.precision = defaultPrecision(machine);
+    if (spec.weights == WeightFormat::Auto)
+        spec.weights = defaultWeights(spec);
     if (spec.device == DeviceChoice::Auto)
         spec.device = DeviceChoice::Cpu;
     if (spec.threads == 0)
@@ -119,7 +140,7 @@ Status resolveNumbers(RunSetup& setup, const MachineInfo& machine, std::int64_t 
     if (spec.steps == 0)
         spec.steps = stepCount(spec, trainRows);
     if (spec.warmupSteps < 0)
-        spec.warmupSteps = std::llround(kDefaultWarmup * static_cast<double>(spec.steps));
+        spec.warmupSteps = defaultWarmup(spec);
     if (spec.evalEvery < 0)
         spec.evalEvery = std::max<std::int64_t>(1, spec.steps / kDefaultEvaluations);
     setup.micro = {spec.seqLen, spec.microBatch, spec.accumulate,
@@ -255,7 +276,6 @@ Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainRows, const Mac
     RunSetup setup;
     setup.spec = spec;
     setup.asked = spec;
-    MR_TRY(readNumbers(setup));
     MR_TRY(takeAdapterSettings(setup.spec));
     makePathsAbsolute(setup.spec);
     MR_TRY(refuseUnrecordablePaths(setup.spec));
@@ -266,6 +286,7 @@ Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainRows, const Mac
     MR_ASSIGN(setup.table, trainedTable(setup.spec, setup.config));
     setup.host = {machine.memoryBytes, machine.availableBytes, machine.memoryIsLimited};
     MR_TRY(resolveNumbers(setup, machine, trainRows));
+    MR_TRY(readNumbers(setup));
     const RateCache cache = RateCache::load(RateCache::defaultPath());
     MR_TRY(findScratch(setup, cache));
     findBase(setup, cache);

@@ -44,13 +44,6 @@ constexpr std::int64_t rowParts(std::int64_t rows) noexcept
     return (rows + kRowsOfPart - 1) / kRowsOfPart;
 }
 
-// In which planes a run keeps a master weight without moments.
-enum class WeightFormat : std::uint8_t {
-    Halves,   // 4 bytes, lossless: core/device/adamw.h
-    Bits24,   // 3: core/device/master24.h
-    Random16, // 2: BF16, rounded at random: the value's bits plus 16 random ones, cut
-};
-
 // sums[i] = sum over j of u[i, j]^2, with u = x * clipFactor / (rowRoots[i] * columnRoots[j]).
 struct RowSquaresArgs {
     TensorView x;           // (rows, cols), F32 or BF16
@@ -93,10 +86,24 @@ struct StepSizeArgs {
     float limit = 1.0F; // of RMS(u)
 };
 
+// How the master of a weight is kept; the type of its low plane says it.
+enum class MasterPlanes : std::uint8_t {
+    Halves,   // I16: 4 bytes, lossless (core/device/adamw.h)
+    Bits24,   // I8: 3 bytes (core/device/master24.h)
+    Random16, // none: a BF16 rounded at random, which is the value's bits plus 16 random ones, cut
+};
+
+inline MasterPlanes planesOf(const TensorView& low) noexcept
+{
+    if (!low.data)
+        return MasterPlanes::Random16;
+    return low.dtype == DType::I16 ? MasterPlanes::Halves : MasterPlanes::Bits24;
+}
+
 // One update of elements [first, first + n) of a weight.
 struct LightUpdateArgs {
     TensorView high;        // (n), U16: BF16
-    TensorView low;         // (n), I16 (Halves) or I8 (Bits24); data null: Random16
+    TensorView low;         // (n), I16 or I8; data null: none (MasterPlanes)
     TensorView grad;        // (n), F32
     TensorView rowRoots;    // (rows), F32; data null: 1, of both
     TensorView columnRoots; // (cols), F32
@@ -106,7 +113,7 @@ struct LightUpdateArgs {
     std::int64_t cols = 1;
     float decay = 1.0F;  // 1 - rate * weight decay
     bool decayed = true; // false: norms, biases
-    // Random16: bits of element e of the weight are 16 of Philox(key, e / 8, counter): of word
+    // Random16: the bits of element e of the weight are 16 of Philox(key, e / 8, counter): of word
     // e % 8 / 2, the lower ones for an even e.
     std::uint64_t key = 0;
     std::uint64_t counter = 0;

@@ -93,6 +93,17 @@ double elementsOf(const StepPlan& plan, const Task& task, const CostInput& input
 // Adding a gradient to a sum reads 6 bytes and writes 4 where AdamW reads 14 and writes 12.
 constexpr double kAdditionsPerUpdate = 2.6;
 constexpr double kNormsPerUpdate = 13.0; // reads 2
+// A light update reads a gradient of 4 bytes three times for its sums, and once with 10 at most of
+// weights, where AdamW on the device moves 26.
+constexpr double kPreparationsPerUpdate = 26.0 / 12.0;
+constexpr double kLightPerUpdate = 26.0 / 12.0;
+
+// How many elements of the task's update take as long as one of AdamW's.
+double lightAdvantage(const StepPlan& plan, const Task& task)
+{
+    return plan.answers[static_cast<std::size_t>(task.group.value)].behindBackward ? kLightPerUpdate
+                                                                                   : 1.0;
+}
 
 // The copy of frozen weights, or its time with that of their expansion, where they are packed.
 std::optional<double> frozenSeconds(
@@ -113,8 +124,12 @@ std::optional<double> durationOf(const StepPlan& plan, const Task& task, const C
     case TaskKind::Forward:
     case TaskKind::Backward:
         return passSeconds(plan, task, input);
+    case TaskKind::PrepareUpdate:
+        return secondsOf(elementsOf(plan, task, input),
+            kPreparationsPerUpdate * input.rates.deviceAdamwElementsPerSecond);
     case TaskKind::UpdateOnDevice:
-        return secondsOf(elementsOf(plan, task, input), input.rates.deviceAdamwElementsPerSecond);
+        return secondsOf(elementsOf(plan, task, input),
+            lightAdvantage(plan, task) * input.rates.deviceAdamwElementsPerSecond);
     case TaskKind::AccumulateOnHost:
         return secondsOf(elementsOf(plan, task, input),
             kAdditionsPerUpdate * input.rates.hostAdamwElementsPerSecond);
@@ -163,6 +178,12 @@ bool isStreamed(const StepPlan& plan, const Task& task)
 {
     const auto group = static_cast<std::size_t>(task.group.value);
     return group < plan.answers.size() && plan.answers[group].weights != Tier::Device;
+}
+
+bool isBehindBackward(const StepPlan& plan, const Task& task)
+{
+    const auto group = static_cast<std::size_t>(task.group.value);
+    return group < plan.answers.size() && plan.answers[group].behindBackward;
 }
 
 } // namespace
@@ -229,11 +250,15 @@ std::int64_t copyBytes(
         return columns * static_cast<std::int64_t>(sizeof(float));
     }
     case TaskKind::FetchState: // in BF16 weights that stay are the high half
+        if (isBehindBackward(plan, task))
+            return static_cast<std::int64_t>(
+                stateBytes(plan.stateCodec, task.elementCount, elementBytes == 4));
         return static_cast<std::int64_t>(stateBytes(plan.stateCodec, task.elementCount,
                    elementBytes == 4 || isStreamed(plan, task))) +
                (isStreamed(plan, task) ? task.elementCount * elementBytes : 0); // the gradient
-    case TaskKind::StoreState:
-        return static_cast<std::int64_t>(stateBytes(plan.stateCodec, task.elementCount, true));
+    case TaskKind::StoreState: // weights that stay have no other home
+        return static_cast<std::int64_t>(stateBytes(plan.stateCodec, task.elementCount,
+            elementBytes == 4 || isStreamed(plan, task) || !isBehindBackward(plan, task)));
     case TaskKind::SaveBoundary:
     case TaskKind::LoadBoundary:
         return static_cast<std::int64_t>(shape.boundaryBytes);

@@ -131,6 +131,22 @@ DiskRange diskRangeAt(
     return tile;
 }
 
+namespace {
+
+// An update behind backward has slots for all tiles of a block, as it has on the device.
+int mostSlots(const DiskCuts& cuts, std::span<const HostCuts> groups)
+{
+    constexpr std::ptrdiff_t kMost = 1024;
+    std::ptrdiff_t most = kDiskSlots;
+    for (std::size_t g = 1; g + 1 < groups.size(); ++g)
+        if (groups[g].behindBackward)
+            most = std::max(most, std::ranges::count(cuts.tiles,
+                                      GroupId{static_cast<std::int32_t>(g)}, &DiskRange::group));
+    return static_cast<int>(std::min(most, kMost));
+}
+
+} // namespace
+
 DiskCuts diskCuts(std::span<const HostCuts> groups, std::int64_t tileElements, DiskSends sends)
 {
     DiskCuts cuts;
@@ -140,7 +156,7 @@ DiskCuts diskCuts(std::span<const HostCuts> groups, std::int64_t tileElements, D
         cutRange(cuts, input, at.diskFirst, at.lateFirst);
         cutRange(cuts, input, std::max(at.diskFirst, at.lateFirst), at.end);
     }
-    cuts.slots = placesFor(kDiskSlots, cuts.tiles.size());
+    cuts.slots = placesFor(mostSlots(cuts, groups), cuts.tiles.size());
     cuts.weightStages = placesFor(kDiskStages, static_cast<std::size_t>(cuts.weightTiles));
     cuts.gradientStages = placesFor(kDiskStages, static_cast<std::size_t>(cuts.gradientTiles));
     return cuts;
@@ -205,7 +221,7 @@ std::size_t diskRegionBytes(const DiskParts& parts, DiskRegion region, std::int6
     std::size_t bytes = 0;
     for (const StatePart part : kPartsOfTile)
         bytes += parts.regionOf(part) == region ? skewedBytes(parts, part, count) : 0;
-    return bytes;
+    return std::max<std::size_t>(bytes, region == DiskRegion::State ? 1 : 0);
 }
 
 std::size_t diskPlaneOffset(const DiskParts& parts, StatePart part, std::int64_t count) noexcept

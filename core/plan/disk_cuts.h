@@ -133,7 +133,8 @@ struct DiskParts {
 
 // Bytes of a region of `count` elements, on disk and in memory: planes one after the other in the
 // order of kPartsOfTile. Planes of a MiB or more are skewed by a page, because arrays that begin
-// 2^k bytes apart alias in the cache.
+// 2^k bytes apart alias in the cache. State has one byte at least, so that every tile has a place:
+// a light optimizer may keep nothing beside its weights.
 std::size_t diskRegionBytes(const DiskParts& parts, DiskRegion region, std::int64_t count) noexcept;
 // Bytes from the beginning of its region. Precondition: the codec has the plane.
 std::size_t diskPlaneOffset(const DiskParts& parts, StatePart part, std::int64_t count) noexcept;

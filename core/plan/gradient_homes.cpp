@@ -39,10 +39,14 @@ BlockParts largestParts(const ModelShape& shape, const std::vector<std::int64_t>
 
 GradientHomes gradientHomes(const BlockParts& parts, const GradientInput& input)
 {
-    const auto [contiguous, rounds, precision, blocks, byColumns, buffers] = input;
+    const auto [contiguous, rounds, precision, blocks, byColumns, buffers, behindBackward] = input;
     GradientHomes homes;
     if (blocks < 2)
         return homes;
+    if (behindBackward) { // used up before the next one begins, on Compute, which runs in order
+        homes.sumSlots = contiguous ? 1 : 0;
+        return homes;
+    }
     if (byColumns) { // packed at once, on Compute, which runs in order
         homes.sumSlots = contiguous ? 1 : 0;
         homes.finishedSlots = rounds ? 1 : 0;

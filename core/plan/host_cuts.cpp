@@ -24,9 +24,11 @@ HostCuts hostCuts(const GroupPlacement& placement, double lateShare, std::int64_
     cuts.end = elements;
     cuts.hostFirst = firstHostElement(placement.deviceShare, elements);
     cuts.lateFirst = firstOfLastShare(lateShare, cuts.hostFirst, elements);
+    cuts.behindBackward = placement.behindBackward;
+    const std::int64_t first = cuts.behindBackward ? 0 : cuts.hostFirst;
     const auto lastShare = [&](double share) {
         return placement.state == Tier::Device ? elements
-                                               : firstOfLastShare(share, cuts.hostFirst, elements);
+                                               : firstOfLastShare(share, first, elements);
     };
     cuts.diskFirst = lastShare(placement.diskShare);
     cuts.weightsFirst = std::max(cuts.diskFirst, lastShare(placement.weightsOnDisk));
@@ -42,6 +44,7 @@ HostCuts hostCuts(const GroupAnswers& answers, std::int64_t elements) noexcept
     home.diskShare = answers.diskShare;
     home.weightsOnDisk = answers.weightsOnDisk;
     home.gradientsOnDisk = answers.gradientsOnDisk;
+    home.behindBackward = answers.behindBackward;
     return hostCuts(home, answers.lateShare, elements);
 }
 
@@ -50,6 +53,12 @@ std::int64_t hostTileElements(
 {
     const std::int64_t most =
         first >= cuts.diskFirst ? diskTileElements(tileElements) : tileElements;
+    return elementsUpToCut(cuts, first, end, most);
+}
+
+std::int64_t elementsUpToCut(
+    const HostCuts& cuts, std::int64_t first, std::int64_t end, std::int64_t most) noexcept
+{
     return std::min(most, nextCut(cuts, first, end) - first);
 }
 

@@ -19,6 +19,7 @@ struct HostCuts {
     std::int64_t weightsFirst = 0;   // and weights; not below diskFirst
     std::int64_t gradientsFirst = 0; // and gradients; not below diskFirst
     std::int64_t end = 0;            // end of the group
+    bool behindBackward = false;     // the device updates it all; the last three count from 0
 };
 
 // `lateShare` and the shares of `placement` are of the host's part; each takes its last elements.
@@ -26,6 +27,9 @@ HostCuts hostCuts(
     const GroupPlacement& placement, double lateShare, std::int64_t elements) noexcept;
 HostCuts hostCuts(const GroupAnswers& answers, std::int64_t elements) noexcept;
 
+// Elements of the tile that begins at `first`, `most` at most, and lies on one side of all cuts.
+std::int64_t elementsUpToCut(
+    const HostCuts& cuts, std::int64_t first, std::int64_t end, std::int64_t most) noexcept;
 // Elements of the tile that begins at `first` of the range that ends at `end`, which lies on one
 // side of the first late element.
 std::int64_t hostTileElements(

@@ -14,101 +14,14 @@ namespace mr {
 
 namespace {
 
-constexpr std::array<std::string_view, 38> kUseNames = {"weights", "high plane", "low plane",
+constexpr std::array<std::string_view, 40> kUseNames = {"weights", "high plane", "low plane",
     "first moments", "second moments", "accumulators", "second accumulator", "gradients",
     "boundaries", "activations", "workspace", "head", "head product", "batches", "constants",
     "scalars", "staging", "attention cache", "state slots", "upload landing", "urgent state",
     "urgent gradients", "urgent sums", "urgent scratch", "column energies", "column lists",
     "packed gradients", "upload slots", "window sums", "window scalars", "weight slots",
     "disk slots", "state on disk", "weights on disk", "gradients on disk", "boundaries on disk",
-    "frozen weights", "packed landing"};
-
-struct GroupInput {
-    GroupId id;
-    std::int64_t elements = 0;
-    std::int64_t sentFirst = 0;
-    DiskEnds ends;
-    Tier weights{};
-    Tier state{};
-    bool isBlock = false;
-    bool byColumns = false;
-    DiskParts disk;
-    std::size_t sumBytes = 0;
-    bool sumIsFinished = false;
-};
-
-void addState(ItemList& list, Tier tier, const GroupInput& group, bool withHigh)
-{
-    const auto bytes = [&](StatePart part) {
-        return planeOf(group.disk.codec, part).bytes(group.ends.of(group.disk.regionOf(part)));
-    };
-    if (withHigh)
-        list.add(tier, MemoryUse::HighPlane, group.id, bytes(StatePart::High));
-    list.add(tier, MemoryUse::LowPlane, group.id, bytes(StatePart::Low));
-    list.add(tier, MemoryUse::FirstMoments, group.id,
-        bytes(StatePart::FirstMoment) + bytes(StatePart::FirstScale));
-    list.add(tier, MemoryUse::SecondMoments, group.id,
-        bytes(StatePart::SecondMoment) + bytes(StatePart::SecondScale));
-}
-
-void addGroup(
-    ItemList& list, const GroupInput& group, const GradientHomes& homes, Precision precision)
-{
-    const auto all = static_cast<std::size_t>(group.elements);
-    const auto onDevice = static_cast<std::size_t>(group.sentFirst);
-    const std::size_t compute = computeBytes(precision);
-    const bool bf16 = precision == Precision::BF16;
-
-    if (group.weights == Tier::Device)
-        list.add(Tier::Device, MemoryUse::Weights, group.id, compute * all);
-    if (group.state == Tier::Device)
-        addState(list, Tier::Device, group, !bf16);
-    else
-        addState(list, Tier::PinnedHost, group, true);
-    if (!group.isBlock || homes.sumSlots == 0)
-        list.add(Tier::Device, MemoryUse::Accumulators, group.id, group.sumBytes * all);
-    if (!group.sumIsFinished) {
-        const bool shared = group.isBlock && homes.finishedSlots > 0;
-        list.add(Tier::Device, MemoryUse::Gradients, group.id, compute * (shared ? onDevice : all));
-    }
-    if (!group.byColumns)
-        list.add(Tier::PinnedHost, MemoryUse::Gradients, group.id,
-            compute * (static_cast<std::size_t>(group.ends.of(DiskRegion::Gradient)) - onDevice));
-}
-
-struct SlotInput {
-    std::int64_t largestVisit = 0; // elements of the largest group's state that visits
-    Precision precision{};
-    std::int64_t tileElements = 0;
-    bool byColumns = false;
-};
-
-// Slots that groups use in turn.
-void addSlots(ItemList& list, MemoryPlan& cuts, const BlockParts& parts, const ModelShape& shape,
-    const SlotInput& input)
-{
-    const auto bytes = [](std::size_t each, int slots, std::int64_t elements) {
-        return each * static_cast<std::size_t>(slots) * static_cast<std::size_t>(elements);
-    };
-    list.add(Tier::Device, MemoryUse::Accumulators, kOfTheRun,
-        bytes(cuts.sumBytes[1], cuts.gradients.sumSlots, parts.elements)); // of any block
-    list.add(Tier::Device, MemoryUse::Gradients, kOfTheRun,
-        bytes(computeBytes(input.precision), cuts.gradients.finishedSlots, parts.onHost));
-    std::int64_t largestUpload = 0;
-    for (std::size_t g = 0; g < shape.groups.size(); ++g)
-        largestUpload = std::max(largestUpload, shape.groups[g].elements - cuts.sentFirst[g]);
-    const std::int64_t stateTile =
-        std::max(kCutElements, input.tileElements / kStateTileShare / kCutElements * kCutElements);
-    cuts.stateTileElements = std::min(stateTile, input.largestVisit);
-    const bool withHigh = cuts.visitsStream || input.precision == Precision::F32;
-    const std::size_t gradient = cuts.visitsStream ? computeBytes(input.precision) : 0;
-    list.add(Tier::Device, MemoryUse::StateSlots, kOfTheRun,
-        kStateSlots * stateBytes(cuts.stateCodec, cuts.stateTileElements, withHigh) +
-            bytes(gradient, kStateSlots, cuts.stateTileElements));
-    if (input.precision == Precision::F32 && !input.byColumns)
-        list.add(Tier::Device, MemoryUse::UploadLanding, kOfTheRun,
-            bytes(4, 1, std::min(input.tileElements, largestUpload)));
-}
+    "frozen weights", "packed landing", "averages of squares", "update scratch"};
 
 // The largest stage that a tile of frozen weights comes to.
 std::size_t largestFrozenStage(const DiskCuts& disk, const ModelShape& shape, std::size_t each)
@@ -279,12 +192,11 @@ void addActivations(ItemList& list, const StepSpec& spec, const ModelShape& shap
         sizeof(float) * static_cast<std::size_t>(shape.secondAccumulatorElements));
 }
 
-// Finds where the host's parts begin. Returns the elements of the largest part with state that
-// visits the device.
-std::int64_t cutGroups(
+// Finds where the host's parts begin. Returns the largest parts.
+SlotInput cutGroups(
     const ModelShape& shape, const std::vector<GroupPlacement>& placements, MemoryPlan& cuts)
 {
-    std::int64_t largestVisit = 0;
+    SlotInput largest;
     for (std::size_t g = 0; g < shape.groups.size(); ++g) {
         const GroupPlacement& home = placements[g];
         const std::int64_t elements = shape.groups[g].elements;
@@ -295,12 +207,21 @@ std::int64_t cutGroups(
                 host.weightsFirst, host.gradientsFirst});
         cuts.hostFirst.push_back(first);
         cuts.sentFirst.push_back(firstSentElement(home, elements));
+        const bool streams = home.weights != Tier::Device;
+        cuts.statesOnDevice.push_back(home.state == Tier::Device);
+        largest.largestUpload =
+            std::max(largest.largestUpload, streams ? elements : elements - cuts.sentFirst.back());
         if (home.state == Tier::Device)
             continue;
-        largestVisit = std::max(largestVisit, first);
-        cuts.visitsStream = cuts.visitsStream || (first > 0 && home.weights != Tier::Device);
+        largest.largestVisit = std::max(largest.largestVisit, first);
+        if (!streams)
+            continue;
+        if (home.behindBackward)
+            largest.largestStream = std::max(largest.largestStream, elements);
+        else
+            cuts.visitsStream = cuts.visitsStream || first > 0;
     }
-    return largestVisit;
+    return largest;
 }
 
 std::vector<double> boundaryShares(const std::vector<GroupPlacement>& placements)
@@ -313,9 +234,11 @@ std::vector<double> boundaryShares(const std::vector<GroupPlacement>& placements
 
 Status checkInput(const StepSpec& spec, const ModelShape& shape, StateCodec codec)
 {
-    if (codec == StateCodec::Compact && spec.precision != Precision::BF16) {
+    if (!isLossless(codec) && spec.precision != Precision::BF16) {
         return Status::error(ErrorKind::InvalidArgument,
-            "policy option state=compact needs precision bf16; choose that or state=fp32");
+            codec == StateCodec::Compact
+                ? "policy option state=compact needs precision bf16; choose that or state=fp32"
+                : "weights of 24 or 16 bits need precision bf16; choose that or --weights fp32");
     }
     if (shape.layers() < 2) {
         return Status::error(ErrorKind::InvalidArgument,
@@ -381,30 +304,34 @@ Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, con
     const int inFlight = microBatchesInFlight(*policy.traversal, shape.layers(), spec.microBatches);
     MemoryPlan cuts;
     cuts.stateCodec = policy.stateCodec;
+    cuts.optimizer = policy.optimizer;
+    cuts.gradientBytes = isLight(policy.optimizer) ? sizeof(float) : computeBytes(spec.precision);
     cuts.window = windowLayout(shape, policy, spec.clipNorm);
     const bool byColumns = cuts.window.isActive();
     cuts.disk = diskCuts(shape, placements, policy, last, sendsOf(policy, spec, byColumns));
     cuts.diskParts = {policy.stateCodec, spec.precision == Precision::BF16};
-    const std::int64_t largestVisit = cutGroups(shape, placements, cuts);
+    SlotInput largest = cutGroups(shape, placements, cuts);
+    largest.precision = spec.precision;
+    largest.tileElements = policy.tileElements;
+    largest.byColumns = byColumns;
     const BlockParts parts = largestParts(shape, cuts.sentFirst);
-    const std::size_t compute = computeBytes(spec.precision);
     for (std::size_t g = 0; g < shape.groups.size(); ++g)
-        cuts.sumBytes.push_back(sumBytes(shape, spec, g));
-    cuts.gradients =
-        gradientHomes(parts, {isContiguous(*policy.traversal, shape.layers(), spec.microBatches),
-                                 cuts.sumBytes[1] > compute, spec.precision, shape.layers() - 2,
-                                 byColumns, policy.buffers});
+        cuts.sumBytes.push_back(sumBytes(shape, spec, policy.optimizer, g));
+    cuts.gradients = gradientHomes(
+        parts, {isContiguous(*policy.traversal, shape.layers(), spec.microBatches),
+                   cuts.sumBytes[1] > cuts.gradientBytes, spec.precision, shape.layers() - 2,
+                   byColumns, policy.buffers, isLight(policy.optimizer)});
     ItemList list;
     for (std::size_t g = 0; g < shape.groups.size(); ++g) {
         addGroup(list,
             {GroupId{static_cast<std::int32_t>(g)}, shape.groups[g].elements, cuts.sentFirst[g],
                 cuts.diskEnds[g], placements[g].weights, placements[g].state,
-                isBlock(g, shape.groups.size()), byColumns, cuts.diskParts, cuts.sumBytes[g],
-                cuts.sumIsFinished(g, compute)},
+                placements[g].behindBackward, isBlock(g, shape.groups.size()), byColumns,
+                cuts.diskParts, cuts.sumBytes[g], cuts.sumIsFinished(g)},
             cuts.gradients, spec.precision);
     }
-    addSlots(
-        list, cuts, parts, shape, {largestVisit, spec.precision, policy.tileElements, byColumns});
+    addSlots(list, cuts, parts, largest);
+    addLight(list, shape, policy.optimizer);
     if (byColumns)
         addWindow(list, cuts.window, spec.precision);
     cuts.savesBoundaries = savesBoundaries(placements);

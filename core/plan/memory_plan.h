@@ -23,6 +23,10 @@
 //   StateSlots    for state that visits the device: kStateSlots tiles of 10 (BF16), 12 (F32) or
 //                 3.25 (compact) bytes per element; 14, 16 or 7.25 where some of it belongs to
 //                 weights that stream: the high half and the gradient come, too
+//   Light optimizers (optimizer.h): Accumulators 4 n, no Gradients; Averages, 4 bytes a row and a
+//   column, and UpdateScratch, of the group that needs most. StateSlots have room for all of a
+//   block with weights that stream: the low plane (F32: both). In BF16 weights that stay have no
+//   HighPlane on the host
 //   With windows (columns.h; n' dense and n" packed elements of a group):
 //   UrgentState 12 n', UrgentGradients c n', UrgentSums 4 n' (and of the run, WindowScalars, where
 //   a window has a norm of its own), UrgentScratch (F32) 4 of the largest n', ColumnEnergies 8 and
@@ -108,6 +112,8 @@ enum class MemoryUse : std::uint8_t {
     DiskBoundaries,
     FrozenWeights,
     PackedLanding,
+    Averages,
+    UpdateScratch,
 };
 
 std::string_view name(MemoryUse use) noexcept; // "weights", "low plane", ...
@@ -157,13 +163,16 @@ struct MemoryPlan {
     // By group, of a step: how many copies of a block's activations the host keeps.
     std::vector<std::int32_t> keptActivations;
     StateCodec stateCodec = StateCodec::Plain;
+    Optimizer optimizer = Optimizer::AdamW;
+    int stateSlots = 0;               // where state visits the device
+    std::size_t gradientBytes = 0;    // of an element of a finished gradient
+    std::vector<bool> statesOnDevice; // by group: the home of state is the device
 
-    // Does the sum of a group's micro-batches become its finished gradient where it is? `gradient`:
-    // bytes of an element of that.
-    bool sumIsFinished(std::size_t group, std::size_t gradient) const noexcept
+    // Does the sum of a group's micro-batches become its finished gradient where it is?
+    bool sumIsFinished(std::size_t group) const noexcept
     {
         const bool isBlock = group > 0 && group + 1 < sumBytes.size();
-        return sumBytes[group] == gradient && !(isBlock && gradients.finishedSlots > 0);
+        return sumBytes[group] == gradientBytes && !(isBlock && gradients.finishedSlots > 0);
     }
     bool usesDisk() const noexcept { return usesScratch() || !disk.frozen.empty(); }
     // Does it write to disk?

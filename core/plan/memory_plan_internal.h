@@ -22,8 +22,11 @@ inline std::size_t computeBytes(Precision precision)
 // Bytes of an element of a group's sums: of F32, or of the compute type, to which backward rounds a
 // gradient that one micro-batch and one product make. Depends on the model and the step alone,
 // because it may decide bits (LinearBackwardWeightArgs).
-inline std::size_t sumBytes(const ModelShape& shape, const StepSpec& spec, std::size_t group)
+inline std::size_t sumBytes(
+    const ModelShape& shape, const StepSpec& spec, Optimizer optimizer, std::size_t group)
 {
+    if (isLight(optimizer))
+        return sizeof(float); // it reads the sum
     const bool isTied = shape.tiedHead && group == 0;
     const bool isHead = !shape.tiedHead && group + 1 == shape.groups.size();
     const bool isAdded = spec.microBatches > 1 || isTied || (isHead && shape.headProducts > 1);
@@ -68,6 +71,7 @@ struct GradientInput {
     int blocks = 0;
     bool byColumns = false;
     int buffers = 2;
+    bool behindBackward = false;
 };
 
 GradientHomes gradientHomes(const BlockParts& parts, const GradientInput& input);
@@ -75,6 +79,38 @@ GradientHomes gradientHomes(const BlockParts& parts, const GradientInput& input)
 // Is the backward work of every block one run of items, so that its sum is complete before the next
 // block's begins?
 bool isContiguous(const Traversal& traversal, int layers, int microBatches);
+
+struct GroupInput {
+    GroupId id;
+    std::int64_t elements = 0;
+    std::int64_t sentFirst = 0;
+    DiskEnds ends;
+    Tier weights{};
+    Tier state{};
+    bool behindBackward = false;
+    bool isBlock = false;
+    bool byColumns = false;
+    DiskParts disk;
+    std::size_t sumBytes = 0;
+    bool sumIsFinished = false;
+};
+
+struct SlotInput {
+    std::int64_t largestVisit = 0;  // elements of the largest group's state that visits
+    std::int64_t largestStream = 0; // and of the largest group with weights that stream
+    std::int64_t largestUpload = 0; // and of the largest part that comes to the device
+    Precision precision{};
+    std::int64_t tileElements = 0;
+    bool byColumns = false;
+};
+
+// Adds what a group holds of weights, state and gradients.
+void addGroup(
+    ItemList& list, const GroupInput& group, const GradientHomes& homes, Precision precision);
+// Adds slots that groups use in turn.
+void addSlots(ItemList& list, MemoryPlan& cuts, const BlockParts& parts, const SlotInput& input);
+// Adds what a light optimizer keeps, and what an update of any group works in.
+void addLight(ItemList& list, const ModelShape& shape, Optimizer optimizer);
 
 // Adds the bytes that windows need, for the run and for every group.
 void addWindow(ItemList& list, const WindowLayout& window, Precision precision);

@@ -31,6 +31,20 @@ std::int32_t homeOf(const StepPlan& plan, const Task& task)
     return slotOf(plan, task) * static_cast<std::int32_t>(plan.answers.size()) + task.group.value;
 }
 
+// Tasks that bring weights aside.
+bool usesVisitSlots(const StepPlan& plan, const Task& task)
+{
+    switch (task.kind) {
+    case TaskKind::FetchState:
+    case TaskKind::StoreState:
+    case TaskKind::PrepareUpdate:
+    case TaskKind::UpdateOnDevice:
+        return answersOf(plan, task).behindBackward;
+    default:
+        return false;
+    }
+}
+
 bool isWork(TaskKind kind)
 {
     return kind == TaskKind::Forward || kind == TaskKind::Backward;
@@ -51,8 +65,10 @@ PlaceUses::PlaceUses(const StepPlan& plan, const Task& task)
         addWork(plan, task);
         return;
     }
-    if (places.has(Place::State) && task.part == Part::All &&
-        answersOf(plan, task).state != Tier::Device)
+    if (usesVisitSlots(plan, task) && places.hasAny(Place::State | Place::Weights))
+        addVisit(plan, task);
+    else if (places.has(Place::State) && task.part == Part::All &&
+             answersOf(plan, task).state != Tier::Device)
         use(Place::State, task.slot);
     else if (places.has(Place::Weights) &&
              (task.kind == TaskKind::FetchFrozen || answersOf(plan, task).weights != Tier::Device))
@@ -67,6 +83,21 @@ PlaceUses::PlaceUses(const StepPlan& plan, const Task& task)
         use(Place::HostActivations, homeOf(plan, task));
     if (places.has(Place::UploadStaging))
         use(Place::UploadStaging, task.slot % kUploadSlots);
+}
+
+// An update behind backward changes weights in the slot they streamed to, and its state in another.
+// Its tiles lie apart in the slot of weights, so none waits for the copy of another: they use it
+// up.
+void PlaceUses::addVisit(const StepPlan& plan, const Task& task)
+{
+    const GroupAnswers& answers = answersOf(plan, task);
+    const VisitSlots slots = VisitSlots::of(task, plan.stateSlots);
+    const bool updates = task.kind == TaskKind::UpdateOnDevice;
+    const bool hasState = answers.state != Tier::Device && task.kind != TaskKind::PrepareUpdate;
+    if (hasState && planeOf(plan.stateCodec, StatePart::Low).exists())
+        add(Place::State, slots.state, updates || task.kind == TaskKind::FetchState);
+    if (answers.weights != Tier::Device && task.kind != TaskKind::FetchState)
+        add(Place::Weights, slots.weights, false);
 }
 
 // A layer reads the output of the one before and, in forward, writes its own. Forward makes

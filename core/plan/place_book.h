@@ -38,6 +38,7 @@ public:
 private:
     void add(Place place, std::int32_t index, bool writes);
     void addWork(const StepPlan& plan, const Task& task);
+    void addVisit(const StepPlan& plan, const Task& task);
 
     std::array<PlaceUse, 6> m_uses{};
     std::size_t m_count = 0;

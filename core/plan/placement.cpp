@@ -172,12 +172,34 @@ std::unique_ptr<const Placement> makeStreamedPlacement(const StreamedHomes& home
     return std::make_unique<StreamedPlacement>(homes);
 }
 
+namespace {
+
+// The update is where the gradient is. Weights that stay, with nothing kept beside them, have no
+// state elsewhere.
+void updateBehindBackward(const OffloadPolicy& policy, GroupPlacement& home)
+{
+    home.behindBackward = true;
+    home.deviceShare = 1.0;
+    home.gradientsOnDisk = 0.0;
+    if (home.weights == Tier::Device)
+        home.weightsOnDisk = 0.0; // the host has none of them
+    if (planeOf(policy.stateCodec, StatePart::Low).exists())
+        return;
+    home.diskShare = home.weightsOnDisk;
+    if (home.weights == Tier::Device)
+        home.state = Tier::Device;
+}
+
+} // namespace
+
 std::vector<GroupPlacement> placeGroups(const OffloadPolicy& policy, const ModelShape& shape,
     const Budget& budget, const Feedback& rates)
 {
     std::vector<GroupPlacement> homes = policy.placement->place(shape, budget, rates);
     const auto first = static_cast<std::size_t>(shape.firstTrained());
     for (std::size_t g = 0; g < std::min(homes.size(), shape.groups.size()); ++g) {
+        if (isLight(policy.optimizer))
+            updateBehindBackward(policy, homes[g]);
         if (g < first) // no backward reads them
             homes[g].activationsOnHost = 0.0;
         if (g + 1 < first)
@@ -256,6 +278,8 @@ std::int64_t firstOfLastShare(double share, std::int64_t first, std::int64_t end
 
 std::int64_t firstSentElement(const GroupPlacement& placement, std::int64_t elements) noexcept
 {
+    if (placement.behindBackward)
+        return elements; // it gets none
     return placement.weights == Tier::Device ? firstHostElement(placement.deviceShare, elements)
                                              : 0;
 }

@@ -101,8 +101,10 @@ enum class TaskKind : std::uint8_t {
                         //                  after this the clip factor is known
     SendScalars,        // CopyOut          norm, clip factor, losses, for the host; of one group
                         //                  no losses
-    UpdateOnDevice,     // Compute          AdamW
-    UpdateOnHost,       // Host             AdamW
+    PrepareUpdate,  // Compute          what a light update needs of the whole gradient: averages
+                    //                  of squares, the size of each weight's step
+    UpdateOnDevice, // Compute          AdamW, or a light update
+    UpdateOnHost,   // Host             AdamW
 };
 
 inline constexpr std::size_t kTaskKinds = static_cast<std::size_t>(TaskKind::UpdateOnHost) + 1;
@@ -153,9 +155,9 @@ struct Task {
     Lane lane{};
     Part part{};
     // A state slot of the device, for tasks that fetch, use or store state that visits the device.
-    // A weight slot of the device, for tasks that bring or read weights that stream.
-    // With Part::Complement: the bank of sums; of an upload and its scatter, bank * kUploadSlots +
-    // the staging slot.
+    // A weight slot of the device, for tasks that bring or read weights that stream. Both, where
+    // the first are about such weights, too (VisitSlots). With Part::Complement: the bank of sums;
+    // of an upload and its scatter, bank * kUploadSlots + the staging slot.
     std::uint8_t slot = 0;
     GroupId group;
     MicroBatch micro;              // value -1 where it has no meaning; for tasks that add to the
@@ -249,6 +251,7 @@ struct GroupAnswers {
     Tier frozen = Tier::Device;
     bool packed = false;
     double frozenOnDisk = 0.0;
+    bool behindBackward = false;
 
     bool fetchesFrozen() const noexcept { return packed || frozen != Tier::Device; }
     // Do weights of the group come to a slot for every use?
@@ -286,6 +289,25 @@ struct ActivationTurns {
 struct WindowPlace {
     int bank = 0;    // bank of the sums its gradient goes to
     int before = -1; // gradients that are in them, or will be, before its own; -1: it has none
+};
+
+// Slots of a task about state that visits the device. An update behind backward changes weights in
+// the slot they streamed to.
+struct VisitSlots {
+    std::uint8_t state = 0;
+    std::uint8_t weights = 0;
+
+    // `states`: StepPlan::stateSlots.
+    static constexpr VisitSlots of(const Task& task, int states) noexcept
+    {
+        const int count = states > 0 ? states : 1;
+        return {static_cast<std::uint8_t>(task.slot % count),
+            static_cast<std::uint8_t>(task.slot / count)};
+    }
+    constexpr std::uint8_t packed(int states) const noexcept
+    {
+        return static_cast<std::uint8_t>(weights * (states > 0 ? states : 1) + state);
+    }
 };
 
 struct StepPlan {

@@ -42,7 +42,7 @@ PlanBuilder::PlanBuilder(const ModelShape& shape, const Budget& budget, const Fe
     , m_updates(m_writer, m_disk, m_gradients)
     , m_stream(m_writer, m_slots, m_disk, m_updates)
     , m_layers(m_writer, m_slots, m_disk, m_stream, m_gradients)
-    , m_stepUpdates(m_writer, m_training, m_gradients, m_updates, m_stream)
+    , m_stepUpdates(m_writer, m_training, m_gradients, m_updates, m_stream, m_disk)
     , m_window(m_writer, m_training, m_disk, m_gradients)
 {
 }
@@ -64,7 +64,7 @@ Status PlanBuilder::readAnswers()
             placement.gradientsOnDisk, placement.boundariesOnDisk, placement.activationsOnHost,
             split.urgentShare, rule.lateShare, rule.windowSteps, rule.maxStaleSteps,
             rule.besideNext, m_terms.byColumns, split.urgentVectors, placement.frozen,
-            placement.packed, placement.frozenOnDisk});
+            placement.packed, placement.frozenOnDisk, placement.behindBackward});
         m_reselects = m_reselects || split.reselect;
         GroupState& state = m_writer.groups().emplace_back();
         const std::int64_t elements = m_terms.elements(group);
@@ -125,7 +125,7 @@ Status PlanBuilder::buildPlanInto(
     plan.inFlight = m_training.inFlight;
     plan.batchBuffers = batchBuffers(m_training.inFlight);
     plan.gradients = m_training.gradients;
-    plan.stateSlots = m_training.stateTileElements > 0 ? kStateSlots : 0;
+    plan.stateSlots = m_training.stateSlots;
     copyCarry(m_writer.in(), spec.step, out.out);
     out.out.unfinished.clear(); // this step waits for all of them
     MR_TRY(keepNorm(spec.step, out));

@@ -98,6 +98,11 @@ struct PlanUnderCheck {
     {
         return plan.answers[static_cast<std::size_t>(group.value)].weights != Tier::Device;
     }
+    // Does the device update it behind its own backward?
+    bool isBehindBackward(GroupId group) const
+    {
+        return plan.answers[static_cast<std::size_t>(group.value)].behindBackward;
+    }
     // Elements that the range of a task of this group counts.
     std::int64_t elementsOf(const Task& task) const
     {

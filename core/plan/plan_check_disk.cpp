@@ -116,10 +116,14 @@ private:
             return send(index);
         case TaskKind::SendWeights:
             return sendWeights(index);
-        case TaskKind::UpdateOnDevice:
         case TaskKind::FetchState:
         case TaskKind::StoreState:
-            return task.part == Part::All && reaches(task, cutsOf(task).diskFirst)
+            if (m_check.isBehindBackward(task.group))
+                return visitState(index);
+            [[fallthrough]];
+        case TaskKind::UpdateOnDevice:
+            return task.part == Part::All && !m_check.isBehindBackward(task.group) &&
+                           reaches(task, cutsOf(task).diskFirst)
                        ? broken(index, "the state of what it is about is on disk")
                        : Status();
         default:
@@ -288,6 +292,23 @@ private:
         if (rangeOf(index).sendsWeights && !m_check.isBefore(place.weights, index))
             return broken(index, "its weights may not have come from the device");
         place.update = index;
+        return {};
+    }
+
+    // Behind backward the state of a tile goes to the device and comes back to its place, with new
+    // weights.
+    Status visitState(TaskIndex index)
+    {
+        const Task& task = m_check.at(index);
+        if (!reaches(task, cutsOf(task).diskFirst))
+            return task.stage < 0 ? Status()
+                                  : broken(index, "its state is in memory, and it names a place");
+        MR_TRY(needSlot(index));
+        Place& place = placeOf(index);
+        if (!isIn(place, index) || place.update)
+            return broken(index, "its state may not have come from disk");
+        if (task.kind == TaskKind::StoreState)
+            place.update = index;
         return {};
     }
 

@@ -34,6 +34,8 @@ public:
         for (TaskIndex i = 0; i < m_check.plan.tasks.size(); ++i) {
             const Task& task = m_check.at(i);
             const bool sends = task.kind == TaskKind::SendWeights;
+            if (usesSlotForUpdate(task))
+                MR_TRY(update(i));
             if (!concernsSlots(task))
                 continue;
             if (writesSource(task)) {
@@ -50,6 +52,27 @@ public:
     }
 
 private:
+    // Does it read or change streamed weights where they are, behind backward?
+    bool usesSlotForUpdate(const Task& task) const
+    {
+        const bool isUpdate = task.kind == TaskKind::PrepareUpdate ||
+                              task.kind == TaskKind::UpdateOnDevice ||
+                              task.kind == TaskKind::StoreState;
+        return isUpdate && m_check.isBehindBackward(task.group) && m_check.streams(task.group);
+    }
+
+    Status update(TaskIndex index)
+    {
+        const Task& task = m_check.at(index);
+        const std::size_t at = VisitSlots::of(task, m_check.plan.stateSlots).weights;
+        const bool isThere = at < m_slots.size() && m_slots[at].group == task.group &&
+                             m_slots[at].elements == neededBy(task.group);
+        if (!isThere)
+            return m_check.broken(
+                PlanRule::WeightsAtVersion, index, "its weights may not be on the device");
+        return m_places.use(index);
+    }
+
     bool concernsSlots(const Task& task) const
     {
         if (task.kind == TaskKind::FetchFrozen)

@@ -42,8 +42,10 @@ private:
         std::vector<TaskIndex> packs;
         std::vector<TaskIndex> uploads;
         std::vector<TaskIndex> hostUpdates;
-        MaybeTask join;    // norm of the group alone
-        MaybeTask scalars; // norm of the group alone
+        MaybeTask prepare;               // of an update behind backward
+        std::vector<TaskIndex> onDevice; // updates
+        MaybeTask join;                  // norm of the group alone
+        MaybeTask scalars;               // norm of the group alone
     };
 
     // Windows and updates of the carry must fit the norm that updates obey: one, or one by group.
@@ -94,6 +96,8 @@ private:
             return task.part == Part::All ? join(index) : Status();
         case TaskKind::SendScalars:
             return task.group.value >= 0 ? sendScalarsOfGroup(index) : sendScalars(index);
+        case TaskKind::PrepareUpdate:
+            return prepare(index);
         case TaskKind::UpdateOnDevice:
             return updateOnDevice(index);
         case TaskKind::UpdateOnHost:
@@ -151,7 +155,31 @@ private:
         const auto before = [&](TaskIndex other) { return m_check.isBefore(other, index); };
         return std::all_of(group.normParts.begin(), group.normParts.end(), before) &&
                std::all_of(group.packs.begin(), group.packs.end(), before) &&
+               (!group.prepare || isUpdated(group, index)) &&
                (!sent || std::all_of(group.sends.begin(), group.sends.end(), before));
+    }
+
+    // Is every element of a group that is updated behind its backward updated?
+    bool isUpdated(const Group& group, TaskIndex index) const
+    {
+        const GroupId id = m_check.at(*group.prepare).group;
+        return m_check.isCovered(
+            group.onDevice, {id, m_check.plan.step, 0, m_check.elements(id)}, index);
+    }
+
+    // The whole gradient is finished, and no update of the group has begun.
+    Status prepare(TaskIndex index)
+    {
+        Group& group = groupOf(m_check.at(index));
+        MR_TRY(needFinished(index));
+        if (!m_check.isBehindBackward(m_check.at(index).group) || group.prepare ||
+            !group.onDevice.empty())
+            return m_check.broken(
+                PlanRule::GradientFinished, index, "the group's update is not to be prepared now");
+        if (!m_check.isBefore(joinFor(m_check.at(index)), index))
+            return m_check.broken(PlanRule::NormFirst, index, "the norm may not be known");
+        group.prepare = index;
+        return {};
     }
 
     // The first backward of a block overwrites the slot of its sum.
@@ -310,6 +338,12 @@ private:
         MR_TRY(needFinished(index));
         if (!m_check.isBefore(joinFor(m_check.at(index)), index))
             return m_check.broken(PlanRule::NormFirst, index, "the norm may not be known");
+        Group& group = groupOf(m_check.at(index));
+        group.onDevice.push_back(index);
+        if (m_check.isBehindBackward(m_check.at(index).group) &&
+            !m_check.isBefore(group.prepare, index))
+            return m_check.broken(
+                PlanRule::GradientFinished, index, "its update may not be prepared");
         return {};
     }
 

@@ -77,10 +77,13 @@ private:
         const bool moves = task.kind == TaskKind::FetchState || task.kind == TaskKind::StoreState;
         if (!moves && (task.kind != TaskKind::UpdateOnDevice || !visits(task)))
             return {};
-        if (task.slot >= m_slots.size())
+        const bool isLight = m_check.isBehindBackward(task.group);
+        const std::size_t at =
+            isLight ? VisitSlots::of(task, m_check.plan.stateSlots).state : task.slot;
+        if (at >= m_slots.size())
             return broken(index, "the plan has no such slot");
         MR_TRY(m_places.use(index));
-        StateSlot& slot = m_slots[task.slot];
+        StateSlot& slot = m_slots[at];
         if (task.kind == TaskKind::FetchState) {
             if (slot.fetch && !slot.store)
                 return m_check.broken(PlanRule::SlotAfterLastReader, index,
@@ -91,12 +94,16 @@ private:
             return needGradient(index);
         }
         if (task.kind == TaskKind::UpdateOnDevice) {
+            if (isLight && !hasLow()) {
+                slot = {index, index, {}}; // nothing came
+                return {};
+            }
             if (slot.update || !follows(slot.fetch, index))
                 return broken(index, "its state may not have come");
             slot.update = index;
             return {};
         }
-        if (slot.store || !follows(slot.update, index))
+        if (slot.store || !follows(slot.update, index) || !m_check.isBefore(slot.update, index))
             return broken(index, "it may not be updated yet");
         slot.store = index;
         return needUnread(index);
@@ -106,7 +113,7 @@ private:
     Status needGradient(TaskIndex index)
     {
         const Task& task = m_check.at(index);
-        if (!m_check.streams(task.group) ||
+        if (!m_check.streams(task.group) || m_check.isBehindBackward(task.group) ||
             m_check.isCovered(groupOf(task).sends, pieceOf(task), index))
             return {};
         return m_check.broken(
@@ -130,6 +137,8 @@ private:
             groupOf(m_check.at(index)).weightReads, index, "copy the old weights"));
         return m_check.needCarriedOver({TaskKind::FetchWeights}, index, "copy them");
     }
+
+    bool hasLow() const { return planeOf(m_check.plan.stateCodec, StatePart::Low).exists(); }
 
     bool visits(const Task& task) const
     {

@@ -117,7 +117,8 @@ Status PlanTerms::checkClipping() const
 bool updatesFollowGradients(
     const OffloadPolicy& policy, const StepSpec& spec, bool byColumns) noexcept
 {
-    return !byColumns && (spec.clipNorm <= 0.0 || policy.clipMode == ClipMode::PerGroup);
+    return !byColumns && (spec.clipNorm <= 0.0 || policy.clipMode == ClipMode::PerGroup ||
+                             isLight(policy.optimizer));
 }
 
 } // namespace mr

@@ -40,6 +40,18 @@ struct PlanTerms {
     {
         return shape.groups[static_cast<std::size_t>(group.value)].frozenElements;
     }
+    // Does the device update it behind its own backward?
+    bool isBehindBackward(GroupId group) const
+    {
+        return placements[static_cast<std::size_t>(group.value)].behindBackward;
+    }
+    // Does its state visit the device with bytes that come there? Random16 has none, and its
+    // weights only go home.
+    bool fetchesState(GroupId group) const
+    {
+        const bool hasLow = planeOf(policy.stateCodec, StatePart::Low).exists();
+        return hasLow || !isBehindBackward(group);
+    }
     // The group's frozen weights are on disk from this element on.
     std::int64_t frozenDiskFirst(GroupId group) const;
     // Do its frozen weights come to a slot?

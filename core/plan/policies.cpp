@@ -163,6 +163,33 @@ Status checkMagnitude(const PolicyRow& row, const PolicyNumbers& numbers)
     return {};
 }
 
+// Refuses what an update behind backward leaves no room for.
+Status checkLight(const PolicyRow& row, const PolicyNumbers& numbers)
+{
+    const std::string optimizer = "optimizer " + std::string(name(numbers.optimizer));
+    const std::string policy = "policy " + std::string(row.name);
+    if ((row.takes & kWarmup) != 0 || row.placement.deviceShare == kBalanced)
+        return refuse(optimizer + " does not go with " + policy +
+                      ": there is no update on the host to hide or to share; use resident, "
+                      "zero-offload, streamed, ssd-vertical or auto");
+    if (numbers.state)
+        return refuse("policy option state is of AdamW's moments, which " + optimizer +
+                      " does not keep; leave it out and choose its weights with weights");
+    if (numbers.deviceShare || numbers.late.value_or(0.0) > 0.0)
+        return refuse("policy options device-share and late: " + optimizer +
+                      " updates all of a layer on the device behind its backward; leave them out");
+    if (numbers.gradientsOnDisk.value_or(0.0) > 0.0)
+        return refuse("policy option gradients-on-disk: with " + optimizer +
+                      " no gradient leaves the device; leave it out");
+    if (numbers.clipMode == ClipMode::Exact)
+        return refuse("policy option clip-mode=exact: the norm of the whole gradient is known only "
+                      "after " +
+                      optimizer +
+                      " has updated the last layer; use clip-mode=own, its own limit for each "
+                      "weight, or clip-mode=per-group");
+    return {};
+}
+
 // Options that do not go together.
 Status checkTogether(const PolicyRow& row, const PolicyNumbers& numbers)
 {
@@ -180,7 +207,23 @@ Status checkTogether(const PolicyRow& row, const PolicyNumbers& numbers)
         return refuse("policy option clip-mode=per-group is not of '" + std::string(row.name) +
                       "': the update of a window is clipped by the norm of all groups; use "
                       "clip-mode=exact");
+    if (isLight(numbers.optimizer))
+        return checkLight(row, numbers);
+    if (numbers.clipMode == ClipMode::Own)
+        return refuse(
+            "policy option clip-mode=own is the limit of a light optimizer; AdamW has none; "
+            "use clip-mode=exact or per-group");
     return checkMagnitude(row, numbers);
+}
+
+// By layer, so that a gradient is complete before the next one begins; late parts have no place.
+void updateBehindBackward(const PolicyNumbers& numbers, OffloadPolicy& policy)
+{
+    policy.optimizer = numbers.optimizer;
+    policy.stateCodec = numbers.lightState;
+    policy.clipMode = numbers.clipMode.value_or(ClipMode::Own);
+    policy.traversal = makeTraversal(numbers.order.value_or(WorkOrder::ByLayer));
+    policy.clock = makeUniformClock({0.0, 1, 0, false});
 }
 
 } // namespace
@@ -237,16 +280,20 @@ Result<OffloadPolicy> makePolicy(PolicyId id, const PolicyNumbers& numbers)
         policy.windowSums = Tier::Device;
     policy.stateCodec = numbers.state.value_or(policy.stateCodec);
     policy.clipMode = numbers.clipMode.value_or(policy.clipMode);
+    if (isLight(numbers.optimizer))
+        updateBehindBackward(numbers, policy);
     return policy;
 }
 
 Result<OffloadPolicy> makePolicy(
-    std::string_view name, const std::map<std::string, std::string>& options)
+    std::string_view name, const std::map<std::string, std::string>& options, LightChoice light)
 {
     const PolicyInfo* info = findPolicy(name);
     if (info == nullptr)
         return refusePolicy(name);
     MR_ASSIGN(PolicyNumbers numbers, readPolicyOptions(info->taker(), options));
+    numbers.optimizer = light.optimizer;
+    numbers.lightState = light.state;
     return makePolicy(info->id, numbers);
 }
 

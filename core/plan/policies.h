@@ -40,9 +40,15 @@ const PolicyInfo* findPolicy(std::string_view name); // null: there is none, or 
 // Options that the policy does not take, or that do not go together, are refused.
 Result<OffloadPolicy> makePolicy(PolicyId id, const PolicyNumbers& numbers);
 
+// How a run changes weights, and, where that is not AdamW, keeps them.
+struct LightChoice {
+    Optimizer optimizer = Optimizer::AdamW;
+    StateCodec state = StateCodec::Bits24;
+};
+
 // With the texts of `--policy-option`.
-Result<OffloadPolicy> makePolicy(
-    std::string_view name, const std::map<std::string, std::string>& options);
+Result<OffloadPolicy> makePolicy(std::string_view name,
+    const std::map<std::string, std::string>& options, LightChoice light = {});
 
 // The options of a policy, or, for "auto", of any. Refuses names that are not known.
 Result<PolicyNumbers> readOptionsOf(

@@ -13,6 +13,7 @@
 
 #include "core/base/ids.h"
 #include "core/plan/model_shape.h"
+#include "core/plan/optimizer.h"
 #include "core/plan/plan.h"
 #include "core/plan/recompute.h"
 #include "core/plan/state_codec.h"
@@ -62,6 +63,7 @@ struct GroupPlacement {
     Tier frozen = Tier::Device;      // home of weights that no step changes (placeGroups)
     bool packed = false;             // those are held in 4 bits
     double frozenOnDisk = 0.0;       // share of those that is read from the SSD for every use
+    bool behindBackward = false;     // the device updates it all, right behind its own backward
 
     // Do they come to a slot for every use?
     bool fetchesFrozen() const noexcept { return packed || frozen != Tier::Device; }
@@ -146,6 +148,7 @@ enum class ClipMode : std::uint8_t {
     Exact,        // its own, of all groups: every update waits for JoinNorm
     PreviousNorm, // that of the step before: an update follows its gradient at once
     PerGroup,     // its own, of each group alone: an update waits for its group's JoinNorm
+    Own,          // none: the optimizer limits the step of each weight by itself
 };
 
 // The policies that are built (policies.h).
@@ -184,6 +187,7 @@ struct OffloadPolicy {
     Tier windowSums = Tier::PinnedHost;
     StateCodec stateCodec = StateCodec::Plain; // Compact changes numbers, on all routes alike
     ClipMode clipMode = ClipMode::Exact;       // PerGroup changes numbers, too
+    Optimizer optimizer = Optimizer::AdamW;    // so does another one
 };
 
 enum class Precision : std::uint8_t {

@@ -42,8 +42,8 @@ struct Word {
 template <typename Value, std::size_t N>
 using Words = std::array<Word<Value>, N>;
 
-constexpr Words<ClipMode, 2> kClipModes{
-    {{"exact", ClipMode::Exact}, {"per-group", ClipMode::PerGroup}}};
+constexpr Words<ClipMode, 3> kClipModes{
+    {{"exact", ClipMode::Exact}, {"per-group", ClipMode::PerGroup}, {"own", ClipMode::Own}}};
 constexpr Words<WindowSums, 3> kSums{
     {{"device", WindowSums::Device}, {"host", WindowSums::Host}, {"auto", WindowSums::Auto}}};
 constexpr Words<bool, 2> kSwitch{{{"off", false}, {"on", true}}};
@@ -190,7 +190,7 @@ Status readClipMode(const OptionInfo& option, const std::string& value, PolicyNu
     return Status::error(ErrorKind::InvalidArgument,
         "policy option clip-mode=" + value + " is " +
             (value == "previous-norm" ? "not built in this version" : "not known") + "; use " +
-            "clip-mode=exact or per-group");
+            "clip-mode=exact, per-group or own");
 }
 
 template <auto Member>
@@ -228,9 +228,10 @@ constexpr std::array kOptions{
     OptionInfo{"order", kAll, "by-microbatch, by-layer or by-layer-flip",
         "in what order micro-batches pass through the layers", readOrder, orderText,
         copy<&N::order>},
-    OptionInfo{"clip-mode", kAll, "exact or per-group",
-        "by which norm gradients are clipped; per-group waits for no other group", readClipMode,
-        wordText<&N::clipMode, kClipModes>, copy<&N::clipMode>},
+    OptionInfo{"clip-mode", kAll, "exact, per-group or own",
+        "by which norm gradients are clipped; per-group waits for no other group, own is the limit "
+        "that a light optimizer sets each weight",
+        readClipMode, wordText<&N::clipMode, kClipModes>, copy<&N::clipMode>},
     OptionInfo{"tile", kTile, "2KiB to 16GiB, for instance 64MiB",
         "bytes of one upload of updated weights", readTile, tileText, copy<&N::tileElements>},
     shareOption<&N::late>(

@@ -76,6 +76,9 @@ struct PolicyNumbers {
     std::optional<double> gradientsOnDisk;
     std::optional<double> boundariesOnDisk;
     std::optional<VerifyReads> verify;
+    // Settings of the run that a policy is made for; no options.
+    Optimizer optimizer = Optimizer::AdamW;
+    StateCodec lightState = StateCodec::Bits24; // of the other optimizers
 
     bool operator==(const PolicyNumbers&) const = default;
 };

@@ -11,7 +11,9 @@
 //   FirstScale    -                             F32  of m, for 32 elements
 //   SecondScale   -                             F32  of the root of v, for 32 elements
 //
-// High is the uploaded weight in both.
+// High is the uploaded weight in both. An optimizer without moments (optimizer.h) keeps the first
+// two planes of Plain (Halves, 4 bytes an element) or of Compact (Bits24, 3), or High alone,
+// rounded at random (Random16, 2).
 //
 // Units    Elements of a group. Groups of 32 divide kCutElements and the first element of every
 //          weight, and a window's tiles are whole rows that end where such a group does, so no cut
@@ -26,7 +28,19 @@
 
 namespace mr {
 
-enum class StateCodec : std::uint8_t { Plain, Compact };
+enum class StateCodec : std::uint8_t { Plain, Compact, Halves, Bits24, Random16 };
+inline constexpr std::size_t kStateCodecs = 5;
+
+// Are its weights BF16 and a rest of 8 bits?
+constexpr bool hasRemainder(StateCodec codec) noexcept
+{
+    return codec == StateCodec::Compact || codec == StateCodec::Bits24;
+}
+// Does it keep the master of F32 weights to the bit?
+constexpr bool isLossless(StateCodec codec) noexcept
+{
+    return codec == StateCodec::Plain || codec == StateCodec::Halves;
+}
 
 enum class StatePart : std::uint8_t {
     High,
@@ -63,12 +77,15 @@ inline constexpr std::int64_t kScaledElements = 32; // with one scale
 // The least number of rows that parts no group, where the first of them begins one.
 constexpr std::int64_t rowsOfWholeGroups(StateCodec codec, std::int64_t cols) noexcept
 {
-    return codec == StateCodec::Plain ? 1 : kScaledElements / std::gcd(cols, kScaledElements);
+    return codec == StateCodec::Compact ? kScaledElements / std::gcd(cols, kScaledElements) : 1;
 }
 
-inline constexpr std::array<std::array<StatePlane, kStateParts>, 2> kStatePlanes = {{
+inline constexpr std::array<std::array<StatePlane, kStateParts>, kStateCodecs> kStatePlanes = {{
     {{{2, 1}, {2, 1}, {4, 1}, {4, 1}, {0, 1}, {0, 1}}},
     {{{2, 1}, {1, 1}, {1, 1}, {1, 1}, {4, kScaledElements}, {4, kScaledElements}}},
+    {{{2, 1}, {2, 1}, {0, 1}, {0, 1}, {0, 1}, {0, 1}}},
+    {{{2, 1}, {1, 1}, {0, 1}, {0, 1}, {0, 1}, {0, 1}}},
+    {{{2, 1}, {0, 1}, {0, 1}, {0, 1}, {0, 1}, {0, 1}}},
 }};
 
 constexpr const StatePlane& planeOf(StateCodec codec, StatePart part) noexcept

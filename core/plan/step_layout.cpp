@@ -62,6 +62,7 @@ void StepLayout::take(MemoryPlan&& memory)
     boundaries = std::move(memory.boundaries);
     activations = memory.activations;
     stateTileElements = memory.stateTileElements;
+    stateSlots = memory.stateSlots;
     window = std::move(memory.window);
     for (const Tier tier : {Tier::Device, Tier::PinnedHost})
         peakBytes[static_cast<std::size_t>(tier)] = memory.bytes(tier);

@@ -25,6 +25,7 @@ struct StepLayout {
     std::array<std::size_t, 3> peakBytes{};
     GradientHomes gradients;
     std::int64_t stateTileElements = 0;
+    int stateSlots = 0;
     WindowLayout window;
     int weightSlots = 0;
     bool savesBoundaries = false;

@@ -82,6 +82,7 @@ void StepUpdates::updateTiles(std::size_t firstHost, std::size_t firstVisit)
 {
     const std::size_t onHost = m_updates.listed().size() - firstHost;
     const std::size_t visiting = m_visits.count() - firstVisit;
+    const auto slots = static_cast<std::size_t>(m_layout.stateSlots);
     std::size_t host = 0;
     std::size_t visit = 0;
     while (host < onHost || visit < visiting) {
@@ -91,8 +92,8 @@ void StepUpdates::updateTiles(std::size_t firstHost, std::size_t firstVisit)
             continue;
         }
         m_visits.update(firstVisit + visit);
-        if (visit + kStateSlots < visiting)
-            m_visits.fetch(firstVisit + visit + kStateSlots);
+        if (visit + slots < visiting)
+            m_visits.fetch(firstVisit + visit + slots);
         ++visit;
     }
 }
@@ -111,6 +112,8 @@ bool StepUpdates::holdsUploads(GroupId group) const
 void StepUpdates::updateAtOnce(GroupId group)
 {
     m_gradients.sendScalars(group);
+    if (m_writer.terms().isBehindBackward(group))
+        return updateBehindBackward(group);
     m_updates.holdUploads(holdsUploads(group));
     const std::size_t firstHost = m_updates.listed().size();
     const std::size_t firstVisit = m_visits.count();
@@ -123,12 +126,31 @@ void StepUpdates::updateAtOnce(GroupId group)
     m_updates.holdUploads(false);
 }
 
+// All of it on the device: its gradient and, where they stream, its weights are still there. State
+// came beside the weights of its layer, because there are slots for all of it.
+void StepUpdates::updateBehindBackward(GroupId group)
+{
+    const StepIndex step = m_writer.plan().step;
+    VisitSlots slots;
+    if (m_writer.terms().streamsGroup(group))
+        slots.weights = m_stream.bring(group, step - 1);
+    const std::size_t firstVisit = m_visits.count();
+    m_visits.list(group, slots.weights);
+    m_visits.fetchFirst(firstVisit);
+    Task prepare = m_writer.make(TaskKind::PrepareUpdate, Lane::Compute, group, step);
+    prepare.slot = slots.packed(m_layout.stateSlots);
+    m_writer.emit(prepare);
+    updateStaying(group);
+    updateTiles(m_updates.listed().size(), firstVisit);
+}
+
 void StepUpdates::endAtOnce()
 {
     const std::size_t firstVisit = m_visits.count();
     for (GroupId group{0}; m_writer.terms().streams && group.value < m_writer.terms().layers();
          ++group.value)
-        m_visits.list(group);
+        if (!m_writer.terms().isBehindBackward(group))
+            m_visits.list(group);
     m_visits.fetchFirst(firstVisit);
     m_gradients.sendScalars();
     updateTiles(m_updates.listed().size(), firstVisit);

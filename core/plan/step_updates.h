@@ -20,13 +20,13 @@ class StepUpdates
 {
 public:
     StepUpdates(PlanWriter& writer, const StepLayout& layout, GradientEmitter& gradients,
-        UpdateEmitter& updates, StreamEmitter& stream)
+        UpdateEmitter& updates, StreamEmitter& stream, DiskEmitter& disk)
         : m_writer(writer)
         , m_layout(layout)
         , m_gradients(gradients)
         , m_updates(updates)
         , m_stream(stream)
-        , m_visits(writer, layout)
+        , m_visits(writer, layout, disk)
     {
     }
 
@@ -47,6 +47,7 @@ public:
 
 private:
     void listHostTiles(GroupId group);
+    void updateBehindBackward(GroupId group);
     void updateStaying(GroupId group);
     void updateTiles(std::size_t firstHost, std::size_t firstVisit);
     bool holdsUploads(GroupId group) const;

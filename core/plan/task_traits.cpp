@@ -102,6 +102,8 @@ constexpr std::array kTable{
         P::Norms | P::HostScalars, P::Scalars | P::HostScalars},
     TaskTraits{K::SendScalars, "SendScalars", kCopyOut, kNone, kStep, kNothing, P::Scalars,
         P::HostScalars},
+    TaskTraits{K::PrepareUpdate, "PrepareUpdate", kCompute, kWhole, kStep, kAlways,
+        P::FinishedGradient | P::Scalars | P::Weights, {}},
     TaskTraits{K::UpdateOnDevice, "UpdateOnDevice", kCompute, kPart, kStep, kAlways,
         P::FinishedGradient | P::Scalars, P::Weights | P::State | P::Energies},
     TaskTraits{K::UpdateOnHost, "UpdateOnHost", kHost, kPart, kStep, kAlways,

@@ -4,17 +4,22 @@
 
 namespace mr {
 
-void VisitEmitter::list(GroupId group)
+void VisitEmitter::list(GroupId group, std::uint8_t weightSlot)
 {
     const GroupState& state = m_writer.group(group);
     const std::int64_t each = m_layout.stateTileElements;
-    for (std::int64_t first = 0; state.stateVisits && first < state.cuts.hostFirst; first += each)
-        m_tiles.push_back({group, first, std::min(each, state.cuts.hostFirst - first)});
+    const std::int64_t end = state.stateVisits ? state.cuts.hostFirst : 0;
+    for (std::int64_t first = 0; first < end;) {
+        const std::int64_t count = elementsUpToCut(state.cuts, first, end, each);
+        m_tiles.push_back({group, first, count, weightSlot, -1, {}});
+        first += count;
+    }
 }
 
 void VisitEmitter::fetchFirst(std::size_t tile)
 {
-    const std::size_t end = std::min(m_tiles.size(), tile + kStateSlots);
+    const std::size_t end =
+        std::min(m_tiles.size(), tile + static_cast<std::size_t>(m_layout.stateSlots));
     for (; tile < end; ++tile)
         fetch(tile);
 }
@@ -22,27 +27,45 @@ void VisitEmitter::fetchFirst(std::size_t tile)
 Task VisitEmitter::make(TaskKind kind, Lane lane, std::size_t tile) const
 {
     Task task = m_writer.make(kind, lane, m_tiles[tile].group);
-    task.slot = static_cast<std::uint8_t>(tile % kStateSlots);
+    const int slots = m_layout.stateSlots;
+    task.slot = VisitSlots{static_cast<std::uint8_t>(tile % static_cast<std::size_t>(slots)),
+        m_tiles[tile].weightSlot}
+                    .packed(slots);
     task.firstElement = m_tiles[tile].first;
     task.elementCount = m_tiles[tile].count;
+    task.stage = m_tiles[tile].stage;
     return task;
 }
 
-// Where weights stream, the gradient comes from the host as well.
+// Where weights stream, the gradient comes from the host as well, unless the update is behind
+// backward.
 void VisitEmitter::fetch(std::size_t tile)
 {
     const GroupId group = m_tiles[tile].group;
-    if (m_writer.terms().streamsGroup(group))
+    Task task = make(TaskKind::FetchState, Lane::CopyIn, tile);
+    const std::optional<Wait> read =
+        m_writer.terms().isBehindBackward(group) ? m_disk.read(task) : std::nullopt;
+    m_tiles[tile].stage = task.stage;
+    m_tiles[tile].read = read;
+    if (!m_writer.terms().fetchesState(group))
+        return;
+    m_writer.waitFor(read);
+    if (m_writer.terms().streamsGroup(group) && !m_writer.terms().isBehindBackward(group))
         m_writer.waitFor(m_writer.group(group).gradient);
     m_writer.waitForCarried(group);
-    m_writer.emit(make(TaskKind::FetchState, Lane::CopyIn, tile));
+    m_writer.emit(task);
 }
 
 void VisitEmitter::update(std::size_t tile)
 {
     m_writer.waitForCarried(m_tiles[tile].group);
-    m_writer.emit(make(TaskKind::UpdateOnDevice, Lane::Compute, tile));
-    m_writer.emit(make(TaskKind::StoreState, Lane::CopyOut, tile));
+    const Wait updated = m_writer.emit(make(TaskKind::UpdateOnDevice, Lane::Compute, tile));
+    const Task store = make(TaskKind::StoreState, Lane::CopyOut, tile);
+    m_writer.waitFor(updated);
+    m_writer.waitFor(m_tiles[tile].read);
+    const Wait stored = m_writer.emit(store);
+    if (store.stage >= 0)
+        m_disk.write(store, stored);
 }
 
 } // namespace mr

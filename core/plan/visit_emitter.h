@@ -6,11 +6,13 @@
 
 #pragma once
 
+#include "core/plan/disk_emitter.h"
 #include "core/plan/plan_writer.h"
 #include "core/plan/step_layout.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace mr {
@@ -18,16 +20,18 @@ namespace mr {
 class VisitEmitter
 {
 public:
-    VisitEmitter(PlanWriter& writer, const StepLayout& layout)
+    VisitEmitter(PlanWriter& writer, const StepLayout& layout, DiskEmitter& disk)
         : m_writer(writer)
         , m_layout(layout)
+        , m_disk(disk)
     {
     }
 
     void begin() { m_tiles.clear(); }
 
     // Lists the tiles of a group's state that visit the device for its update.
-    void list(GroupId group);
+    // `weightSlot`: that of weights that stream, for an update behind backward.
+    void list(GroupId group, std::uint8_t weightSlot = 0);
     std::size_t count() const noexcept { return m_tiles.size(); }
 
     // Fetches as many tiles as there are slots, from this one on.
@@ -41,12 +45,17 @@ private:
         GroupId group;
         std::int64_t first = 0;
         std::int64_t count = 0;
+        std::uint8_t weightSlot = 0;
+        // Of an update behind backward with data on disk, from its fetch on.
+        std::int16_t stage = -1;
+        std::optional<Wait> read = {};
     };
 
     Task make(TaskKind kind, Lane lane, std::size_t tile) const;
 
     PlanWriter& m_writer;
     const StepLayout& m_layout;
+    DiskEmitter& m_disk;
     std::vector<Tile> m_tiles; // in this step, in the order of their updates
 };
 

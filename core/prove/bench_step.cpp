@@ -68,6 +68,7 @@ Result<PlainRunSpec> describe(const StepBenchSpec& spec, const Device& device)
         resolve(spec.precision, device) == Precision::F32 ? DType::F32 : DType::BF16;
     run.micro.fp8 = spec.precision == PrecisionChoice::Fp8;
     run.options = spec.options;
+    run.light = spec.light;
     const int cores = onHost(device) ? device.info().threads : inspectMachine().physicalCores;
     run.updateThreads = spec.updateThreads > 0 ? spec.updateThreads : std::max(1, cores / 2);
     run.host = readHostMemory("/").value_or(HostMemory{});

@@ -31,6 +31,7 @@ struct StepBenchSpec {
     std::int64_t accumulate = 1;
     std::string policy = "auto"; // resident, or else zero-offload: the first that fits
     std::map<std::string, std::string> options;
+    LightChoice light = {};
     PrecisionChoice precision = PrecisionChoice::Auto; // BF16, unless the processor has none
     RecomputeChoice recompute = RecomputeChoice::Auto; // the first that fits
     int steps = 5;                                     // measured, after two that are not

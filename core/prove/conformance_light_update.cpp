@@ -13,8 +13,8 @@ namespace {
 constexpr std::uint64_t kLightKey = 0x1234'5678'9ABC'DEF0;
 constexpr std::uint64_t kLightCounter = 0xFEDC'BA98'7654'3210;
 
-constexpr std::pair<WeightFormat, const char*> kFormats[] = {{WeightFormat::Halves, "halves"},
-    {WeightFormat::Bits24, "24 bits"}, {WeightFormat::Random16, "16 random bits"}};
+constexpr std::pair<MasterPlanes, const char*> kFormats[] = {{MasterPlanes::Halves, "halves"},
+    {MasterPlanes::Bits24, "24 bits"}, {MasterPlanes::Random16, "16 random bits"}};
 
 // Elements [first, first + count) of a weight.
 struct LightRange {
@@ -57,11 +57,11 @@ std::uint32_t randomOf(std::int64_t element)
     return element % 2 == 0 ? word & 0xFFFFU : word >> 16;
 }
 
-Planes planesOf(WeightFormat format, float p, std::uint32_t random)
+Planes planesOf(MasterPlanes format, float p, std::uint32_t random)
 {
-    if (format == WeightFormat::Halves)
+    if (format == MasterPlanes::Halves)
         return {highHalf(p), lowHalf(p)};
-    if (format == WeightFormat::Random16)
+    if (format == MasterPlanes::Random16)
         return {upperHalf(std::bit_cast<float>(std::bit_cast<std::uint32_t>(p) + random)), 0};
     const float weight = roundToBf16(p);
     const float steps = (p - weight) / unitInOrder(weight) * 32512.0F;
@@ -69,19 +69,19 @@ Planes planesOf(WeightFormat format, float p, std::uint32_t random)
         upperHalf(weight), static_cast<int>(std::nearbyint(std::clamp(steps, -127.0F, 127.0F)))};
 }
 
-float masterOf(WeightFormat format, Planes planes)
+float masterOf(MasterPlanes format, Planes planes)
 {
-    if (format == WeightFormat::Halves)
+    if (format == MasterPlanes::Halves)
         return joinHalves(planes.high, static_cast<std::int16_t>(planes.low));
     const float weight = fromUpper(planes.high);
-    if (format == WeightFormat::Random16)
+    if (format == MasterPlanes::Random16)
         return weight;
     return std::fma(
         static_cast<float>(planes.low), unitInOrder(weight) * (1.0F / 32512.0F), weight);
 }
 
 // Some of them 0, denormal, large.
-std::vector<Planes> somePlanes(CaseRun& run, WeightFormat format, std::int64_t count)
+std::vector<Planes> somePlanes(CaseRun& run, MasterPlanes format, std::int64_t count)
 {
     Values masters = run.random(DType::F32, {count}).values;
     constexpr double kSpecial[] = {0.0, 1e-39, -3e-42, 1e30, -0.0};
@@ -116,7 +116,7 @@ struct LightInputs {
     bool hasRoots;
 };
 
-std::vector<Planes> updatedInOrder(const std::vector<Planes>& before, WeightFormat format,
+std::vector<Planes> updatedInOrder(const std::vector<Planes>& before, MasterPlanes format,
     const LightRange& range, const LightInputs& in)
 {
     std::vector<Planes> after;
@@ -155,15 +155,15 @@ LightUpdateArgs lightArgs(CaseRun& run, const LightInputs& in, const LightRange&
 }
 
 void lightUpdate(
-    CaseRun& run, WeightFormat format, const LightRange& range, bool hasRoots, Step step)
+    CaseRun& run, MasterPlanes format, const LightRange& range, bool hasRoots, Step step)
 {
     const std::vector<Planes> before = somePlanes(run, format, range.count);
     const LightInputs in{run.random(DType::F32, {range.count}), divisors(run, range.rows),
         divisors(run, range.cols), 0.13F, step == Step::Decayed ? 0.9999F : 1.0F, 0.7F, hasRoots};
     LightUpdateArgs args = lightArgs(run, in, range, step);
     args.high = run.given(DType::U16, {range.count}, plane(before, false)).view;
-    if (format != WeightFormat::Random16)
-        args.low = run.given(format == WeightFormat::Halves ? DType::I16 : DType::I8, {range.count},
+    if (format != MasterPlanes::Random16)
+        args.low = run.given(format == MasterPlanes::Halves ? DType::I16 : DType::I8, {range.count},
                           plane(before, true))
                        .view;
     run.call(run.ops().lightUpdate(args, run.stream()));

@@ -56,7 +56,7 @@ Status train(Device& device, const TinyRun& run, PlainRun& plain, TinyResult& re
         inputs.micros = micros;
         inputs.lossScale = static_cast<float>(1.0 / trained);
         inputs.clipNorm = run.clipNorm;
-        inputs.dropoutSeed = kSeed;
+        inputs.seed = kSeed;
         inputs.factors = adamwFactors(kAdamw, kLearningRate, s);
         MR_ASSIGN(auto step, plain.step(inputs));
         result.losses.push_back(step.lossSum / trained);
@@ -117,6 +117,7 @@ PlainRunSpec plainRunSpec(const TinyRun& run)
     spec.micro.dropout = run.dropout;
     spec.policy = run.policy;
     spec.options = run.options;
+    spec.light = run.light;
     spec.recompute = run.recompute;
     spec.clipNorm = run.clipNorm;
     spec.updateThreads = run.updateThreads;

@@ -32,6 +32,7 @@ struct TinyRun {
     std::int64_t microBatch = 2;
     std::string policy = "resident";
     std::map<std::string, std::string> options;
+    LightChoice light = {};
     DType compute = DType::F32;
     bool fp8 = false; // MicroShape::fp8
     std::int64_t accumulate = 3;

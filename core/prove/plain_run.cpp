@@ -42,7 +42,7 @@ Status PlainRun::describe()
     MR_ASSIGN(m_table, tableOf(m_spec));
     setAdapterMemory(m_table, m_spec.micro.dropout, m_spec.micro);
     m_shape = modelShape(m_spec.config, m_table, m_spec.micro);
-    auto policy = makePolicy(m_spec.policy, m_spec.options);
+    auto policy = makePolicy(m_spec.policy, m_spec.options, m_spec.light);
     MR_TRY(policy.status());
     m_policy = std::move(policy).value();
     if (m_policy.intervalByMagnitude)
@@ -90,6 +90,7 @@ Result<StepResult> PlainRun::step(const StepInputs& inputs)
     PlanSequence& plans = m_body->plans();
     MR_TRY(plans.planStep(m_step).status());
     StepInputs complete = inputs;
+    complete.update = m_step.step;
     plans.addFactors(complete);
     return executor().run(plans.plan(), complete);
 }

@@ -32,6 +32,7 @@ struct PlainRunSpec {
     MicroShape micro;
     std::string policy = "resident";
     std::map<std::string, std::string> options;
+    LightChoice light = {};
     Recompute recompute = Recompute::None;
     double clipNorm = 1.0;
     int updateThreads = 1;

@@ -97,10 +97,11 @@ Result<StepResult> StepLoop::runPlan(StepIndex step)
     inputs.micros = m_batch.micros;
     inputs.lossScale = static_cast<float>(1.0 / static_cast<double>(m_batch.trainedTokens));
     inputs.clipNorm = spec.clipNorm;
-    inputs.dropoutSeed = spec.seed;
+    inputs.seed = spec.seed;
     const AdamwSettings adamw{spec.beta1, spec.beta2, spec.eps, spec.weightDecay};
     const double rate = learningRate(m_run.schedule, step - 1);
     const std::int64_t update = m_run.progress.updateCount + 1;
+    inputs.update = update;
     inputs.factors = adamwFactors(adamw, rate, update);
     if (isAdapterRun(spec) && spec.loraPlus != 1.0)
         inputs.ofAdapterB = adamwFactors(adamw, spec.loraPlus * rate, update);
@@ -201,6 +202,11 @@ Status StepLoop::judgeStep(const StepResult& result)
             "Step {}: the gradient has a NaN or infinity; the weights {}were left as they are.",
             m_run.step(),
             updatedSome ? fmt::format("of {} of {} groups ", result.skippedGroups, groups) : ""));
+    if (isLight(m_run.setup.policy.optimizer))
+        return m_outcome.notFinite(
+            fmt::format("the gradient of {} of {} groups was not finite in step "
+                        "{}, and the others are updated already",
+                result.skippedGroups, groups, m_run.step()));
     if (progress.badSteps < kBadStepsAllowed)
         return {};
     return m_outcome.notFinite(

@@ -10,7 +10,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -30,34 +32,92 @@ constexpr std::array<StateTensor, 5> kCompactTensors = {{{"remainder.", StatePar
     {"m.", StatePart::FirstMoment, "I8"}, {"v.", StatePart::SecondMoment, "U8"},
     {"m_scale.", StatePart::FirstScale, "F32"}, {"v_scale.", StatePart::SecondScale, "F32"}}};
 
+// An optimizer without moments has the first tensor of these, or none.
 std::span<const StateTensor> stateTensors(StateCodec codec)
 {
-    if (codec == StateCodec::Compact)
+    switch (codec) {
+    case StateCodec::Compact:
         return kCompactTensors;
+    case StateCodec::Halves:
+        return std::span(kPlainTensors).first(1);
+    case StateCodec::Bits24:
+        return std::span(kCompactTensors).first(1);
+    case StateCodec::Random16:
+        return {};
+    case StateCodec::Plain:
+        break;
+    }
     return kPlainTensors;
+}
+
+// A tensor of a group's state in the file, and where its bytes are in the run; offsets count bytes.
+struct SavedTensor {
+    std::string name;
+    const char* dtype = nullptr;
+    std::int64_t values = 0;
+    std::uint64_t bytes = 0;
+    std::function<Status(std::uint64_t at, std::span<std::byte> out)> read;
+    std::function<Status(std::uint64_t at, std::span<const std::byte> in)> write;
+};
+
+SavedTensor savedPlane(const CheckpointContext& context, GroupId id, const StateTensor& tensor)
+{
+    const StatePlane& plane = planeOf(context.memory.stateCodec(), tensor.part);
+    const std::int64_t elements = context.memory.group(id).elements;
+    const auto valueAt = [each = plane.valueBytes](
+                             std::uint64_t at) { return static_cast<std::int64_t>(at / each); };
+    StateAccess& state = context.executor.state();
+    return {tensor.name + std::to_string(id.value), tensor.dtype, plane.values(elements),
+        plane.bytes(elements),
+        [=, &state, part = tensor.part](std::uint64_t at, std::span<std::byte> out) {
+            return state.read(id, part, valueAt(at), out);
+        },
+        [=, &state, part = tensor.part](std::uint64_t at, std::span<const std::byte> in) {
+            return state.write(id, part, valueAt(at), in);
+        }};
+}
+
+// Averages of a light optimizer, all of a group's weights one after the other.
+SavedTensor savedAverages(const CheckpointContext& context, GroupId id)
+{
+    const std::size_t bytes = context.memory.group(id).averages.size();
+    const auto valueAt = [](std::uint64_t at) {
+        return static_cast<std::int64_t>(at / sizeof(float));
+    };
+    StateAccess& state = context.executor.state();
+    return {"averages." + std::to_string(id.value), "F32", valueAt(bytes), bytes,
+        [=, &state](std::uint64_t at, std::span<std::byte> out) {
+            return state.readAverages(id, valueAt(at), out);
+        },
+        [=, &state](std::uint64_t at, std::span<const std::byte> in) {
+            return state.writeAverages(id, valueAt(at), in);
+        }};
+}
+
+std::vector<SavedTensor> savedTensors(const CheckpointContext& context)
+{
+    std::vector<SavedTensor> tensors;
+    for (std::int64_t g = 0; g < context.memory.groupCount(); ++g) {
+        const GroupId id{static_cast<std::int32_t>(g)};
+        for (const StateTensor& tensor : stateTensors(context.memory.stateCodec()))
+            tensors.push_back(savedPlane(context, id, tensor));
+        if (!context.memory.group(id).averages.empty())
+            tensors.push_back(savedAverages(context, id));
+    }
+    return tensors;
 }
 
 Status writeState(const CheckpointContext& context, const fs::path& file)
 {
     std::vector<SafetensorSource> sources;
-    for (std::int64_t g = 0; g < context.memory.groupCount(); ++g) {
-        const GroupId id{static_cast<std::int32_t>(g)};
-        const StateCodec codec = context.memory.stateCodec();
-        for (const StateTensor& tensor : stateTensors(codec)) {
-            const StatePlane& plane = planeOf(codec, tensor.part);
-            const std::size_t each = plane.valueBytes;
-            SafetensorSource source;
-            source.name = tensor.name + std::to_string(g);
-            source.dtype = tensor.dtype;
-            source.shape = {plane.values(context.memory.group(id).elements)};
-            source.bytes = plane.bytes(context.memory.group(id).elements);
-            source.fill = [&context, id, each, part = tensor.part](
-                              std::uint64_t offset, std::span<std::byte> out) {
-                return context.executor.state().read(
-                    id, part, static_cast<std::int64_t>(offset / each), out);
-            };
-            sources.push_back(std::move(source));
-        }
+    for (SavedTensor& tensor : savedTensors(context)) {
+        SafetensorSource source;
+        source.name = std::move(tensor.name);
+        source.dtype = tensor.dtype;
+        source.shape = {tensor.values};
+        source.bytes = tensor.bytes;
+        source.fill = std::move(tensor.read);
+        sources.push_back(std::move(source));
     }
     return writeSafetensors(file, sources);
 }
@@ -66,28 +126,42 @@ Status loadState(const CheckpointContext& context, const fs::path& file)
 {
     MR_ASSIGN(const SafetensorsReader reader, SafetensorsReader::open(file));
     std::vector<std::byte> piece(kCheckpointPieceBytes);
-    for (std::int64_t g = 0; g < context.memory.groupCount(); ++g) {
-        const GroupId id{static_cast<std::int32_t>(g)};
-        const StateCodec codec = context.memory.stateCodec();
-        for (const StateTensor& tensor : stateTensors(codec)) {
-            const StatePlane& plane = planeOf(codec, tensor.part);
-            const std::size_t each = plane.valueBytes;
-            const std::size_t length = plane.bytes(context.memory.group(id).elements);
-            const std::string name = tensor.name + std::to_string(g);
-            const auto entry = reader.entries().find(name);
-            if (entry == reader.entries().end() ||
-                entry->second.end - entry->second.begin != length)
-                return Status::error(ErrorKind::DataCorrupt,
-                    file.string() + ": " + name + " is missing or of another length");
-            for (std::uint64_t at = 0; at < length; at += piece.size()) {
-                const std::size_t bytes = std::min<std::uint64_t>(piece.size(), length - at);
-                MR_TRY(reader.readBytes(name, at, {piece.data(), bytes}));
-                MR_TRY(context.executor.state().write(
-                    id, tensor.part, static_cast<std::int64_t>(at / each), {piece.data(), bytes}));
-            }
+    for (const SavedTensor& tensor : savedTensors(context)) {
+        const auto entry = reader.entries().find(tensor.name);
+        if (entry == reader.entries().end() ||
+            entry->second.end - entry->second.begin != tensor.bytes)
+            return Status::error(ErrorKind::DataCorrupt,
+                file.string() + ": " + tensor.name + " is missing or of another length");
+        for (std::uint64_t at = 0; at < tensor.bytes; at += piece.size()) {
+            const std::size_t bytes = std::min<std::uint64_t>(piece.size(), tensor.bytes - at);
+            MR_TRY(reader.readBytes(tensor.name, at, {piece.data(), bytes}));
+            MR_TRY(tensor.write(at, {piece.data(), bytes}));
         }
     }
     return {};
+}
+
+// Empty: AdamW.
+std::string lightOptimizer(const CheckpointContext& context)
+{
+    const Optimizer optimizer = context.memory.optimizer();
+    return isLight(optimizer) ? std::string(name(optimizer)) : std::string();
+}
+
+Status refuseOtherOptimizer(
+    const CheckpointContext& context, const fs::path& checkpoint, const RunProgress& progress)
+{
+    const std::string now = lightOptimizer(context);
+    if (progress.optimizer == now)
+        return {};
+    const auto word = [](const std::string& optimizer) {
+        return optimizer.empty() ? std::string(name(Optimizer::AdamW)) : optimizer;
+    };
+    return Status::error(ErrorKind::InvalidArgument,
+        checkpoint.string() + ": was made with optimizer " + word(progress.optimizer) +
+            ", and the run's record says " + word(now) +
+            "; a run goes on with the optimizer it began with: put the record back, or begin a new "
+            "run from the checkpoint's model");
 }
 
 Result<std::string> writeInto(
@@ -98,6 +172,7 @@ Result<std::string> writeInto(
     MR_ASSIGN(progress.weightsHash, weightsHash(context.table, *state.value()));
     progress.runId = context.runId;
     progress.baseHash = context.baseHash;
+    progress.optimizer = lightOptimizer(context);
     RunWindow* window = context.executor.window();
     if (window)
         progress.windows = window->checkpoint().capture();
@@ -173,6 +248,7 @@ Result<RunProgress> loadCheckpoint(const CheckpointContext& context, const fs::p
     auto progress = examineCheckpoint(checkpoint, context.runId, VerifyDepth::Bytes);
     if (!progress.ok())
         return progress.status();
+    MR_TRY(refuseOtherOptimizer(context, checkpoint, progress.value()));
     MR_TRY(loadTrained(context, checkpoint));
     MR_TRY(loadState(context, checkpoint / "state" / "state.safetensors"));
     if (context.executor.window())

@@ -56,7 +56,7 @@ void parseWindow(const Json& json, Carry& carry, WindowState& state)
 std::string toJson(const RunProgress& progress)
 {
     const RunProgress& p = progress;
-    const Json json = {{"step", p.step}, {"update_count", p.updateCount}, {"tokens", p.tokens},
+    Json json = {{"step", p.step}, {"update_count", p.updateCount}, {"tokens", p.tokens},
         {"active_ms", p.activeMs}, {"bad_steps", p.badSteps},
         {"last_grad_norm", exactly(p.lastGradNorm)}, {"last_loss", exactly(p.lastLoss)},
         {"eval_loss", exactly(p.evalLoss)}, {"run", p.runId},
@@ -64,6 +64,8 @@ std::string toJson(const RunProgress& progress)
         {"instruction_set", p.instructionSet}, {"precision", p.precision},
         {"weights_hash", p.weightsHash}, {"data_hash", p.dataHash}, {"base_hash", p.baseHash},
         {"window", toJson(p.carry, p.windows)}, {"version", 1}};
+    if (!p.optimizer.empty())
+        json["optimizer"] = p.optimizer;
     return json.dump(1);
 }
 
@@ -87,6 +89,7 @@ Result<RunProgress> progressFromJson(std::string_view text, const std::filesyste
         p.sampler = {sampler.at(0), sampler.at(1), sampler.at(2), sampler.at(3)};
         p.instructionSet = json.at("instruction_set");
         p.precision = json.at("precision");
+        p.optimizer = json.value("optimizer", std::string());
         p.weightsHash = json.at("weights_hash");
         p.dataHash = json.at("data_hash");
         p.baseHash = json.value("base_hash", std::string()); // earlier programs had no adapters

@@ -33,6 +33,7 @@ struct RunProgress {
     std::string runId; // run of the checkpoint; empty: an earlier program's
     std::string instructionSet;
     std::string precision;
+    std::string optimizer; // "factored"; empty: adamw, or an earlier program's
     std::string weightsHash;
     std::string dataHash; // the training tokens, in order
     std::string baseHash; // weightsHash of the model beside an adapter; empty: there is none

@@ -68,7 +68,8 @@ Result<std::uint64_t> DiskTasks::submit(const Task& task, const DiskAfter& after
     // the others'.
     for (const DiskRegion region : {DiskRegion::Gradient, DiskRegion::Weights, DiskRegion::State}) {
         const bool isUpdate = task.kind == TaskKind::ReadFromDisk;
-        if (traits.moves(region) && (isUpdate ? range.isRead(region) : range.has(region)))
+        const bool isThere = isUpdate ? range.isRead(region) : range.has(region);
+        if (traits.moves(region) && isThere)
             generation = submitMove({task.lane, task.stage, tile, region}, after, times);
     }
     return generation;

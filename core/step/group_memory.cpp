@@ -5,16 +5,20 @@
 namespace mr {
 namespace {
 
-constexpr std::array<std::array<DType, kStateParts>, 2> kTypes = {{
+constexpr std::array<std::array<DType, kStateParts>, kStateCodecs> kTypes = {{
     {DType::U16, DType::I16, DType::F32, DType::F32, DType::F32, DType::F32},
     {DType::U16, DType::I8, DType::I8, DType::U8, DType::F32, DType::F32},
+    {DType::U16, DType::I16, DType::F32, DType::F32, DType::F32, DType::F32},
+    {DType::U16, DType::I8, DType::F32, DType::F32, DType::F32, DType::F32},
+    {DType::U16, DType::I8, DType::F32, DType::F32, DType::F32, DType::F32},
 }};
 
 // Scales lie behind their moments.
 void bindState(const TierStore& tiers, GroupId id, DType compute, GroupMemory& group)
 {
     const StateCodec codec = tiers.plan().stateCodec;
-    group.stateOnDevice = !tiers.find(Tier::Device, MemoryUse::LowPlane, id).empty();
+    const auto& onDevice = tiers.plan().statesOnDevice; // empty in an evaluation
+    group.stateOnDevice = !onDevice.empty() && onDevice[static_cast<std::size_t>(id.value)];
     const Tier tier = group.stateOnDevice ? Tier::Device : Tier::PinnedHost;
     const std::int64_t inMemory = group.stateOnDevice ? group.elements : group.diskEnds.state;
     const auto bind = [&](StatePart part, MemoryUse use, StatePart behind) {
@@ -28,7 +32,10 @@ void bindState(const TierStore& tiers, GroupId id, DType compute, GroupMemory& g
     bind(StatePart::Low, MemoryUse::LowPlane, StatePart::Low);
     bind(StatePart::FirstMoment, MemoryUse::FirstMoments, StatePart::FirstScale);
     bind(StatePart::SecondMoment, MemoryUse::SecondMoments, StatePart::SecondScale);
-    if (group.stateOnDevice && compute == DType::BF16)
+    const bool isLightUpdate = isLight(tiers.plan().optimizer);
+    group.highOnDevice =
+        compute == DType::BF16 && group.weights && (group.stateOnDevice || isLightUpdate);
+    if (group.highOnDevice)
         group.state[static_cast<std::size_t>(StatePart::High)] = group.weights;
 }
 
@@ -51,9 +58,9 @@ void bindGradient(
         return; // evaluation only
     const auto index = static_cast<std::size_t>(id.value);
     group.sumType = tiers.plan().sumBytes[index] == sizeOf(compute) ? compute : DType::F32;
-    if (tiers.plan().sumIsFinished(index, sizeOf(compute))) {
+    if (tiers.plan().sumIsFinished(index)) {
         group.gradient = group.accumulator;
-        group.sentGradient = group.accumulator + before * sizeOf(compute);
+        group.sentGradient = group.accumulator + before * tiers.plan().gradientBytes;
         return;
     }
     group.gradient = own(MemoryUse::Gradients);
@@ -102,6 +109,7 @@ GroupMemory bindGroup(const TierStore& tiers, const ParamTable& table, GroupId i
     bindGradient(tiers, id, isBlock, compute, group);
     group.hostGradient = tiers.find(Tier::PinnedHost, MemoryUse::Gradients, id).data();
     bindState(tiers, id, compute, group);
+    group.averages = tiers.find(Tier::Device, MemoryUse::Averages, id);
     group.frozen = tiers.find(Tier::Device, MemoryUse::FrozenWeights, id).data();
     group.frozenOnHost = tiers.find(Tier::PinnedHost, MemoryUse::FrozenWeights, id);
     group.frozenElements = frozenElements(table, id);
@@ -128,7 +136,7 @@ std::vector<StateSlot> bindStateSlots(const TierStore& tiers, DType compute)
     const std::int64_t elements = tiers.plan().stateTileElements;
     const bool streamed = tiers.plan().visitsStream;
     const bool withHigh = streamed || compute == DType::F32;
-    slots.resize(kStateSlots);
+    slots.resize(static_cast<std::size_t>(tiers.plan().stateSlots));
     for (StateSlot& slot : slots) {
         for (const StatePart part : kPartsOfTile) {
             const StatePlane& plane = planeOf(tiers.plan().stateCodec, part);

@@ -46,8 +46,10 @@ struct GroupMemory {
     std::byte* sentGradient = nullptr;
     std::byte* hostGradient = nullptr; // from sentFirst on
     bool stateOnDevice = false;
+    bool highOnDevice = false; // the weights there are the high half
     DiskEnds diskEnds;
-    std::array<std::byte*, kStateParts> state{}; // where stateOnDevice says
+    std::array<std::byte*, kStateParts> state{}; // where isOnDevice() says
+    std::span<std::byte> averages;               // device: of a light optimizer
     // A block's: where its weights stay, or in each of the slots they may come to.
     std::vector<BlockTensors> weightViews;
     BlockTensors gradientViews; // of the accumulator
@@ -66,6 +68,10 @@ struct GroupMemory {
     std::byte* gradientOnHost(DType type, std::int64_t first) const
     {
         return hostGradient + static_cast<std::size_t>(first - sentFirst) * sizeOf(type);
+    }
+    bool isOnDevice(StatePart part) const noexcept
+    {
+        return stateOnDevice || (part == StatePart::High && highOnDevice);
     }
     // The accumulator becomes the finished gradient where it is.
     bool sumIsFinished() const noexcept { return gradient == accumulator; }

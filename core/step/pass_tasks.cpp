@@ -18,7 +18,7 @@ PassTasks::PassTasks(
 void PassTasks::beginStep(const StepPlan& plan, const StepInputs& inputs)
 {
     m_step = plan.step;
-    m_dropoutSeed = inputs.dropoutSeed;
+    m_seed = inputs.seed;
     m_trains = std::any_of(plan.tasks.begin(), plan.tasks.end(),
         [](const Task& task) { return task.kind == TaskKind::Backward; });
     std::fill(m_accumulated.begin(), m_accumulated.end(), false);
@@ -78,7 +78,7 @@ AdapterDropout PassTasks::dropoutOf(const Task& task) const
 {
     if (!m_trains)
         return {};
-    return {m_memory.dropout(), m_dropoutSeed, m_step, task.micro.value, task.group.value};
+    return {m_memory.dropout(), m_seed, m_step, task.micro.value, task.group.value};
 }
 
 // May the block leave its output in two parts, for the next layer's norm to add? Yes if the next

@@ -56,7 +56,7 @@ private:
     LinkBytes& m_traffic;
     bool m_trains = false; // the plan of this step has backward passes
     StepIndex m_step = 0;
-    std::uint64_t m_dropoutSeed = 0;
+    std::uint64_t m_seed = 0;
     std::vector<bool> m_accumulated; // by group: a micro-batch of this step is in already
     bool m_sumIsLeft = false;        // the next pass adds the parts of the last block's output
 };

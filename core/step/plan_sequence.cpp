@@ -37,6 +37,10 @@ void PlanSequence::addFactors(StepInputs& inputs)
 {
     inputs.before = m_earlier;
     m_newest = inputs.factors;
+    if (m_parts.policy.clipMode == ClipMode::Own)
+        inputs.clipNorm = 0.0;
+    inputs.light = lightFactors(
+        learningRate(m_schedule, m_built.plan.step - 1), m_adamw.weightDecay, inputs.update);
     addWindowFactors(m_built.plan.window.before + 1, m_before.hostJob, inputs);
 }
 

@@ -28,8 +28,10 @@ public:
             return m_executor.state().read(group, which, first, std::as_writable_bytes(values));
         };
         MR_TRY(part(StatePart::High, out.high));
-        if (!out.low.empty() && m_codec == StateCodec::Plain) {
+        if (!out.low.empty() && isLossless(m_codec)) {
             MR_TRY(part(StatePart::Low, out.low));
+        } else if (!out.low.empty() && !hasRemainder(m_codec)) {
+            std::fill(out.low.begin(), out.low.end(), std::int16_t{0});
         } else if (!out.low.empty()) {
             m_remainder.resize(out.low.size());
             MR_TRY(part(StatePart::Low, std::span(m_remainder)));

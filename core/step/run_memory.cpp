@@ -25,6 +25,8 @@ Result<std::unique_ptr<RunMemory>> RunMemory::create(const TierStore& tiers,
     auto memory = std::unique_ptr<RunMemory>(new RunMemory);
     memory->m_shape = shape;
     memory->m_codec = tiers.plan().stateCodec;
+    memory->m_optimizer = tiers.plan().optimizer;
+    memory->m_stateSlots = tiers.plan().stateSlots;
     memory->m_slots = microsInFlight;
     memory->m_recompute = recompute;
     MR_TRY(memory->bindGroups(tiers, config, table));
@@ -54,6 +56,7 @@ Status RunMemory::bindGroups(
     }
     bindEnds(tiers, config, table);
     stateSlots = bindStateSlots(tiers, m_shape.compute);
+    updateScratch = tiers.find(Tier::Device, MemoryUse::UpdateScratch).data();
     uploadLanding = tiers.find(Tier::Device, MemoryUse::UploadLanding).data();
     packedLanding = tiers.find(Tier::Device, MemoryUse::PackedLanding).data();
     const bool lacksSecond =
@@ -177,6 +180,12 @@ std::byte* RunMemory::weightBytes(const Task& task) const
     const GroupMemory& group = this->group(task.group);
     const bool haveSlot = task.kind == TaskKind::FetchFrozen || group.streams();
     return haveSlot ? m_weightSlots[task.slot] : group.weights;
+}
+
+std::byte* RunMemory::updatedWeights(const Task& task) const
+{
+    const GroupMemory& group = this->group(task.group);
+    return group.streams() ? m_weightSlots[slotsOf(task).weights] : group.weights;
 }
 
 TensorView RunMemory::keyValueCache(std::int64_t block) const

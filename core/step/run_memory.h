@@ -60,6 +60,13 @@ public:
     // is about.
     const BlockTensors& weightsOf(const Task& task) const;
     std::byte* weightBytes(const Task& task) const;
+    // Weights in the compute type that a task behind backward reads or changes.
+    std::byte* updatedWeights(const Task& task) const;
+    // The slots of such a task.
+    VisitSlots slotsOf(const Task& task) const noexcept
+    {
+        return VisitSlots::of(task, m_stateSlots);
+    }
 
     // Where generation keeps the projections of one sequence for a block: (seqLen, Q), c. The cache
     // where one was planned, else the projections that backward would read, else null
@@ -70,7 +77,11 @@ public:
     Recompute recompute() const noexcept { return m_recompute; }
     DType compute() const noexcept { return m_shape.compute; }
     double dropout() const noexcept { return m_shape.dropout; } // of adapters, in training
-    DType gradientType() const noexcept { return m_shape.compute; }
+    DType gradientType() const noexcept
+    {
+        return isLight(m_optimizer) ? DType::F32 : m_shape.compute;
+    }
+    Optimizer optimizer() const noexcept { return m_optimizer; }
     StateCodec stateCodec() const noexcept { return m_codec; }
 
     // Where the host finds a part of the state of an element: in memory, or in the place to which
@@ -105,6 +116,7 @@ public:
     std::size_t batchBytes = 0;
     std::span<std::byte> staging; // pinned
     std::vector<StateSlot> stateSlots;
+    std::byte* updateScratch = nullptr; // device: of light updates (LightCounts)
     std::optional<WindowMemory> window; // for policies that split gradients by columns
     std::byte* uploadLanding = nullptr; // F32: both planes of a tile, to be joined
     std::byte* packedLanding = nullptr; // device: packed weights of a group, on their way to a slot
@@ -119,7 +131,9 @@ private:
 
     MicroShape m_shape;
     StateCodec m_codec = StateCodec::Plain;
+    Optimizer m_optimizer = Optimizer::AdamW;
     std::int64_t m_slots = 1;
+    int m_stateSlots = 0;
     Recompute m_recompute = Recompute::None;
     BoundaryMemory m_boundaries;
     ActivationMemory m_activations;

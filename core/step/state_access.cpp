@@ -19,7 +19,7 @@ StateAccess::StateAccess(const RunMemory& memory, BlockingCopier& copier, DiskTa
 Status StateAccess::read(
     GroupId group, StatePart part, std::int64_t first, std::span<std::byte> out)
 {
-    if (m_memory.group(group).stateOnDevice)
+    if (m_memory.group(group).isOnDevice(part))
         return m_copier.toHost(out, planeAt(m_memory, group, part, first));
     const std::size_t here = inMemory(group, part, first, out.size());
     if (here > 0)
@@ -34,7 +34,7 @@ Status StateAccess::read(
 Status StateAccess::write(
     GroupId group, StatePart part, std::int64_t first, std::span<const std::byte> in)
 {
-    if (m_memory.group(group).stateOnDevice)
+    if (m_memory.group(group).isOnDevice(part))
         return m_copier.toDevice(planeAt(m_memory, group, part, first), in);
     const std::size_t here = inMemory(group, part, first, in.size());
     if (here > 0)
@@ -44,6 +44,18 @@ Status StateAccess::write(
     const auto each = planeOf(m_memory.stateCodec(), part).valueBytes;
     return m_disk->write(
         group, part, first + static_cast<std::int64_t>(here / each), in.subspan(here));
+}
+
+Status StateAccess::readAverages(GroupId group, std::int64_t first, std::span<std::byte> out)
+{
+    const std::byte* averages = m_memory.group(group).averages.data();
+    return m_copier.toHost(out, averages + static_cast<std::size_t>(first) * sizeof(float));
+}
+
+Status StateAccess::writeAverages(GroupId group, std::int64_t first, std::span<const std::byte> in)
+{
+    std::byte* averages = m_memory.group(group).averages.data();
+    return m_copier.toDevice(averages + static_cast<std::size_t>(first) * sizeof(float), in);
 }
 
 std::size_t StateAccess::inMemory(
@@ -58,7 +70,7 @@ std::size_t StateAccess::inMemory(
 
 Status StateAccess::writeMaster(GroupId group, std::int64_t first, const MasterView& master)
 {
-    if (m_memory.stateCodec() == StateCodec::Plain) {
+    if (isLossless(m_memory.stateCodec())) {
         MR_TRY(write(group, StatePart::High, first, std::as_bytes(master.high)));
         return write(group, StatePart::Low, first, std::as_bytes(master.low));
     }
@@ -66,6 +78,8 @@ Status StateAccess::writeMaster(GroupId group, std::int64_t first, const MasterV
     std::vector<std::int8_t> remainder(master.high.size());
     encodeMaster(master.high, master.low, weight, remainder);
     MR_TRY(write(group, StatePart::High, first, std::as_bytes(std::span(weight))));
+    if (!hasRemainder(m_memory.stateCodec()))
+        return {}; // to the nearest BF16: only steps are rounded at random
     return write(group, StatePart::Low, first, std::as_bytes(std::span(remainder)));
 }
 
@@ -74,7 +88,7 @@ Status StateAccess::uploadWeights(GroupId group, std::int64_t first, const Maste
     std::byte* weights = m_memory.group(group).weights;
     if (!weights)
         return {}; // they come from the master in every step
-    if (m_memory.stateCodec() == StateCodec::Plain)
+    if (isLossless(m_memory.stateCodec()))
         return upload(weights, first, master);
     // Rounded otherwise than `high`.
     std::vector<std::uint16_t> weight(master.high.size());

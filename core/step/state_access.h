@@ -30,6 +30,9 @@ public:
     // Values of a state part from `first` on.
     Status read(GroupId group, StatePart part, std::int64_t first, std::span<std::byte> out);
     Status write(GroupId group, StatePart part, std::int64_t first, std::span<const std::byte> in);
+    // Averages of a light optimizer, from value `first` on.
+    Status readAverages(GroupId group, std::int64_t first, std::span<std::byte> out);
+    Status writeAverages(GroupId group, std::int64_t first, std::span<const std::byte> in);
     // Puts the group's master, from element `first` on (a multiple of kCutElements), into the
     // planes that keep it, by the run's codec.
     Status writeMaster(GroupId group, std::int64_t first, const MasterView& master);

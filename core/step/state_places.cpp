@@ -10,7 +10,8 @@ std::byte* planeAt(const RunMemory& memory, GroupId group, StatePart part, std::
 
 bool isWeights(const RunMemory& memory, const GroupMemory& group, StatePart part)
 {
-    return part == StatePart::High && memory.compute() == DType::BF16 && !group.streams();
+    return part == StatePart::High && memory.compute() == DType::BF16 &&
+           (!group.streams() || isLight(memory.optimizer()));
 }
 
 StateViews stateOnDevice(
@@ -27,9 +28,9 @@ StateViews stateOnDevice(
         std::byte* base = group.state[index];
         std::int64_t offset = first;
         if (isWeights(memory, group, part)) {
-            base = group.weights;
+            base = isLight(memory.optimizer()) ? memory.updatedWeights(task) : group.weights;
         } else if (!group.stateOnDevice) {
-            base = memory.stateSlots[task.slot].parts[index];
+            base = memory.stateSlots[memory.slotsOf(task).state].parts[index];
             offset = first - task.firstElement;
         }
         const auto value = static_cast<std::size_t>(offset / plane.elementsPerValue);
@@ -44,7 +45,7 @@ TensorView gradientOnDevice(
 {
     const GroupMemory& group = memory.group(task.group);
     const DType type = memory.gradientType();
-    if (!group.streams())
+    if (!group.streams() || isLight(memory.optimizer()))
         return group.finished(type, first, count);
     const auto offset = static_cast<std::size_t>(first - task.firstElement);
     return vectorView(memory.stateSlots[task.slot].gradient + offset * sizeOf(type), type, count);

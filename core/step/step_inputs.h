@@ -5,6 +5,7 @@
 
 #include "core/data/batch_stream.h"
 #include "core/device/ops.h"
+#include "core/optim/light_factors.h"
 #include "core/plan/plan.h"
 
 #include <millrace/status.h>
@@ -18,11 +19,13 @@ namespace mr {
 
 struct StepInputs {
     std::span<const MicroBatchData> micros;
-    float lossScale = 1.0F;        // 1 / trained tokens of the step
-    double clipNorm = 0.0;         // 0: off
-    std::uint64_t dropoutSeed = 0; // of adapters
-    AdamwFactors factors;          // for the version of the plan's step
-    AdamwFactors before;           // for the version before it: late updates
+    float lossScale = 1.0F;  // 1 / trained tokens of the step
+    double clipNorm = 0.0;   // 0: off
+    std::uint64_t seed = 0;  // of dropout and of rounding at random
+    std::int64_t update = 0; // number of this update, from 1
+    AdamwFactors factors;    // for the version of the plan's step
+    AdamwFactors before;     // for the version before it: late updates
+    LightFactors light;      // in place of them, with a light optimizer
     // For the matrices B of adapters, where their learning rate is another one (LoRA+).
     std::optional<AdamwFactors> ofAdapterB = {};
     // For the host's columns: the window in flight, and the one that ends with this step.

@@ -32,8 +32,9 @@ Status TrainingState::build(Device& device, const TrainingStateParts& parts, Tie
     MR_TRY(memory.status());
     m_memory = std::move(memory).value();
     m_memory->apart = parts.apart;
-    if (parts.memory.bytes(Tier::PinnedHost, MemoryUse::HighPlane) > 0 ||
-        parts.memory.usesScratch())
+    const bool onHost = parts.memory.bytes(Tier::PinnedHost, MemoryUse::HighPlane) > 0 &&
+                        !isLight(parts.policy.optimizer);
+    if (onHost || parts.memory.usesScratch())
         m_updater = std::make_unique<HostUpdater>(parts.updateThreads, m_latch);
     if (parts.memory.usesDisk()) {
         const RunDiskSpec disk = parts.disk ? *parts.disk : RunDiskSpec{};

@@ -27,6 +27,7 @@ UpdateTasks::UpdateTasks(
     : m_device(device)
     , m_memory(memory)
     , m_traffic(traffic)
+    , m_light(device, memory, table)
     , m_decayRuns(findDecayRuns(table, false))
     , m_rateRuns(findDecayRuns(table, true))
 {
@@ -72,6 +73,7 @@ bool UpdateTasks::handles(TaskKind kind) noexcept
     case TaskKind::JoinNorm:
     case TaskKind::FetchState:
     case TaskKind::StoreState:
+    case TaskKind::PrepareUpdate:
     case TaskKind::UpdateOnDevice:
         return true;
     default:
@@ -99,6 +101,8 @@ Status UpdateTasks::enqueue(const Task& task, const StepInputs& inputs, Stream& 
     case TaskKind::FetchState:
     case TaskKind::StoreState:
         return moveState(task, stream);
+    case TaskKind::PrepareUpdate:
+        return m_light.prepare(task, inputs, scalarsFor(m_memory.scalars, task.group), stream);
     case TaskKind::UpdateOnDevice:
         return update(task, inputs, stream);
     default:
@@ -193,15 +197,15 @@ Status UpdateTasks::moveState(const Task& task, Stream& stream)
     const bool fetch = task.kind == TaskKind::FetchState;
     for (const StatePart part : kPartsOfTile) {
         const TensorView& there = views.of(part);
-        if (!there.data || (fetch && isWeights(m_memory, group, part))) // which are on the device
+        const bool stays = isWeights(m_memory, group, part) && (fetch || group.isOnDevice(part));
+        if (!there.data || stays)
             continue;
-        const std::int64_t per = planeOf(m_memory.stateCodec(), part).elementsPerValue;
-        std::byte* home = planeAt(m_memory, task.group, part, task.firstElement / per);
+        std::byte* home = m_memory.hostState(task.group, part, task.firstElement, task.stage);
         (fetch ? m_traffic.toDevice : m_traffic.toHost) += static_cast<std::int64_t>(there.bytes());
         MR_TRY(fetch ? stream.copy(there.data, {home, there.bytes()})
                      : stream.copy(home, {there.data, there.bytes()}));
     }
-    if (!fetch || !group.streams())
+    if (!fetch || !group.streams() || isLight(m_memory.optimizer()))
         return {};
     const TensorView there = gradientOnDevice(m_memory, task, task.firstElement, task.elementCount);
     m_traffic.toDevice += static_cast<std::int64_t>(there.bytes());
@@ -225,9 +229,8 @@ Status UpdateTasks::enqueueAdamw(const AdamwArgs& args, const StateViews& state,
         {high, low, m, v, args.grad, args.scalars, args.factors, args.decayed}, stream);
 }
 
-Status UpdateTasks::update(const Task& task, const StepInputs& inputs, Stream& stream)
+Status UpdateTasks::updateByAdamw(const Task& task, const StepInputs& inputs, Stream& stream)
 {
-    const GroupMemory& group = m_memory.group(task.group);
     const DecayRuns& runs = inputs.ofAdapterB ? m_rateRuns : m_decayRuns;
     for (const DecayRun& whole : runs[static_cast<std::size_t>(task.group.value)]) {
         const DecayRun run = inTask(whole, task);
@@ -240,6 +243,15 @@ Status UpdateTasks::update(const Task& task, const StepInputs& inputs, Stream& s
         args.decayed = run.decayed;
         MR_TRY(enqueueAdamw(args, stateOnDevice(m_memory, task, run.first, run.count), stream));
     }
+    return {};
+}
+
+Status UpdateTasks::update(const Task& task, const StepInputs& inputs, Stream& stream)
+{
+    const GroupMemory& group = m_memory.group(task.group);
+    MR_TRY(isLight(m_memory.optimizer())
+               ? m_light.update(task, inputs, scalarsFor(m_memory.scalars, task.group), stream)
+               : updateByAdamw(task, inputs, stream));
     if (m_memory.compute() == DType::BF16 || group.streams())
         return {}; // the weights are updated, or come anew when they are used
     const StateViews state = stateOnDevice(m_memory, task, task.firstElement, task.elementCount);

@@ -10,6 +10,7 @@
 #include "core/device/device.h"
 #include "core/model/param_table.h"
 #include "core/optim/host_updater.h"
+#include "core/step/light_updates.h"
 #include "core/step/run_memory.h"
 #include "core/step/state_places.h"
 #include "core/step/step_inputs.h"
@@ -55,6 +56,7 @@ private:
     TensorView normBlocksOf(GroupId group, std::int64_t first, std::int64_t count) const;
     Status moveState(const Task& task, Stream& stream);
     Status update(const Task& task, const StepInputs& inputs, Stream& stream);
+    Status updateByAdamw(const Task& task, const StepInputs& inputs, Stream& stream);
     Status enqueueAdamw(const AdamwArgs& args, const StateViews& state, Stream& stream);
     // The scalars that an update of the group reads (StepPlan::normByGroup), here or on the host.
     TensorView scalarsFor(const ScalarViews& views, GroupId group) const;
@@ -63,6 +65,7 @@ private:
     Device& m_device;
     const RunMemory& m_memory;
     LinkBytes& m_traffic;
+    LightUpdates m_light;
     DecayRuns m_decayRuns;
     DecayRuns m_rateRuns; // likewise, for steps in which B has a learning rate of its own
 

@@ -129,15 +129,15 @@ __global__ void __launch_bounds__(kMostSumThreads) stepSizeKernel(SizedStep step
 }
 
 // Packs of an update, and how many of them a thread reads at once.
-template <WeightFormat kFormat>
-constexpr int kLightPack = kFormat == WeightFormat::Random16 ? 8 : 4;
-template <WeightFormat kFormat>
-constexpr int kLightUnroll = kFormat == WeightFormat::Random16 ? 1 : 2;
+template <MasterPlanes kFormat>
+constexpr int kLightPack = kFormat == MasterPlanes::Random16 ? 8 : 4;
+template <MasterPlanes kFormat>
+constexpr int kLightUnroll = kFormat == MasterPlanes::Random16 ? 1 : 2;
 
 // high, low, grad: (n); rowRoots: (rows); columnRoots: (cols); size, scalars: one
-template <WeightFormat kFormat, bool kRoots>
+template <MasterPlanes kFormat, bool kRoots>
 struct LightOp {
-    using Low = std::conditional_t<kFormat == WeightFormat::Halves, std::int16_t, std::int8_t>;
+    using Low = std::conditional_t<kFormat == MasterPlanes::Halves, std::int16_t, std::int8_t>;
 
     std::uint16_t* high;
     Low* low;
@@ -167,7 +167,7 @@ struct LightOp {
     {
         Held<kCount> held = {};
         held.high = loadPack<kCount>(high + at);
-        if constexpr (kFormat != WeightFormat::Random16)
+        if constexpr (kFormat != MasterPlanes::Random16)
             held.low = loadPack<kCount>(low + at);
         held.grad = loadPack<kCount>(grad + at);
         held.clipFactor = scalars->clipFactor;
@@ -212,7 +212,7 @@ struct LightOp {
     __device__ void store(std::int64_t at, const Held<kCount>& held) const
     {
         Held<kCount> to = held;
-        if constexpr (kFormat == WeightFormat::Random16) {
+        if constexpr (kFormat == MasterPlanes::Random16) {
             const std::int64_t element = first + at;
             const uint4 words = philoxWords(key, static_cast<std::uint64_t>(element / 8), counter);
 #pragma unroll
@@ -230,7 +230,7 @@ struct LightOp {
     }
 };
 
-template <WeightFormat kFormat, bool kRoots>
+template <MasterPlanes kFormat, bool kRoots>
 Status launchLight(const LightUpdateArgs& args, cudaStream_t stream)
 {
     using Op = LightOp<kFormat, kRoots>;
@@ -248,7 +248,7 @@ Status launchLight(const LightUpdateArgs& args, cudaStream_t stream)
         "lightUpdate", op, args.grad.count(), packed, stream);
 }
 
-template <WeightFormat kFormat>
+template <MasterPlanes kFormat>
 Status launchLight(const LightUpdateArgs& args, cudaStream_t stream)
 {
     return args.rowRoots.data ? launchLight<kFormat, true>(args, stream)
@@ -286,9 +286,9 @@ Status launchStepSize(const StepSizeArgs& args, cudaStream_t stream)
 Status launchLightUpdate(const LightUpdateArgs& args, cudaStream_t stream)
 {
     if (!args.low.data)
-        return launchLight<WeightFormat::Random16>(args, stream);
-    return args.low.dtype == DType::I16 ? launchLight<WeightFormat::Halves>(args, stream)
-                                        : launchLight<WeightFormat::Bits24>(args, stream);
+        return launchLight<MasterPlanes::Random16>(args, stream);
+    return args.low.dtype == DType::I16 ? launchLight<MasterPlanes::Halves>(args, stream)
+                                        : launchLight<MasterPlanes::Bits24>(args, stream);
 }
 
 } // namespace mr::gpu

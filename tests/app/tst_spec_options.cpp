@@ -55,6 +55,8 @@ private Q_SLOTS:
         setOther(*findSpecField(key.toStdString()), given);
         if (key == "disk_bytes")
             given.diskPaths = {"/fast"};
+        if (key == "weights")
+            given.optimizer = Optimizer::Factored;
         given.method = "lora"; // takes all options
 
         Result<RunSpec> read = parsed(trainArguments(given));

@@ -14,7 +14,8 @@ tests/bench/soak.sh --ptx [--help]                 the PTX machine instead: all 
 Trains the bundled sample under each policy, kills it N times (default 100), and prints a table.
 P is a policy and its options, as ssd-vertical:late=0.5:tile=64KiB; the default is all policies.
 lora/P trains an adapter under it, qlora/P one beside a model in 4 bits, layers/P some layers,
-modules/P an adapter and the embedding, tokens/P an adapter and rows of the embedding.
+modules/P an adapter and the embedding, tokens/P an adapter and rows of the embedding,
+light/P all weights by a light optimizer at 24 bits, random/P at 16 bits, adalomo/P by another one.
 F is a folder on the disk to be tested (default: the temporary folder); state on disk goes there.
 A run has --steps (default 60), a checkpoint every --every of them (default 2) and an evaluation
 every fourth, and keeps two checkpoints and the best; where it ends before the last kill, another
@@ -39,7 +40,8 @@ policies+=,ssd-vertical:weights-on-disk=1:gradients-on-disk=1:tile=64KiB
 policies+=,lora/resident,lora/streamed:buffers=1,lora/ssd-vertical:weights-on-disk=1:buffers=1
 policies+=,qlora/resident,qlora/streamed:buffers=1,qlora/ssd-vertical:weights-on-disk=0.5
 policies+=,modules/streamed,modules/ssd-vertical:disk-share=0.5:tile=64KiB,tokens/streamed
-policies+=,layers/streamed,layers/ssd-vertical:late=0.25:tile=64KiB
+policies+=,light/resident,light/streamed:tile=64KiB,light/ssd-vertical:weights-on-disk=1:tile=64KiB,random/streamed
+policies+=,adalomo/zero-offload,layers/streamed,layers/ssd-vertical:late=0.25:tile=64KiB
 if [ "${1:-}" = --fuzz ]; then
     shift
     exec "$root/tests/bench/fuzz.sh" "$@"
@@ -87,6 +89,9 @@ command_of() {
     lora/* | qlora/*) trained=(--method "${1%%/*}" --rank 4) ;;
     layers/*) trained=(--train-layers 1-2) ;;
     modules/*) trained=(--method lora --rank 4 --modules-to-save embed_tokens,lm_head) ;;
+    light/*) trained=(--optimizer factored) ;;
+    random/*) trained=(--optimizer factored --weights bf16-random) ;;
+    adalomo/*) trained=(--optimizer adalomo) ;;
     tokens/*) trained=(--method lora --rank 4 --trainable-tokens 20-40,300) ;;
     esac
     IFS=: read -ra parts <<<"${1#*/}"

@@ -672,6 +672,11 @@ void TestCli::aMistypedWordIsAnsweredWithTheOneThatWasMeant_data()
                            << "train has no option --epoch; did you mean --epochs?";
     QTest::newRow("below another")
         << words("runs export 1 --cvs") << "export has no option --cvs; did you mean --csv?";
+    QTest::newRow("setting of a run") << words("resume /nowhere --optimizer adamw")
+                                      << "a run goes on with the settings it began with; to change "
+                                         "them, begin another from its model";
+    QTest::newRow("weights rounded to nearest") << words("train --data x --model y --weights bf16")
+                                                << "use bf16-random (2 bytes) or 24bit (3 bytes)";
     QTest::newRow("with its value")
         << words("plan --see=3") << "plan has no option --see; did you mean --seed?";
 }

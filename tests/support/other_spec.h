@@ -19,6 +19,8 @@ struct OtherValue {
     void operator()(bool RunSpec::*m) const { spec.*m = !(spec.*m); }
     void operator()(PrecisionChoice RunSpec::*m) const { spec.*m = PrecisionChoice::F32; }
     void operator()(RecomputeChoice RunSpec::*m) const { spec.*m = RecomputeChoice::Block; }
+    void operator()(Optimizer RunSpec::*m) const { spec.*m = Optimizer::AdaLomo; }
+    void operator()(WeightFormat RunSpec::*m) const { spec.*m = WeightFormat::Random16; }
     void operator()(ScheduleKind RunSpec::*m) const { spec.*m = ScheduleKind::Linear; }
     void operator()(DeviceChoice RunSpec::*m) const { spec.*m = DeviceChoice::Cpu; }
     void operator()(std::vector<DataSource> RunSpec::*m) const

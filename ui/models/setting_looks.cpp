@@ -54,6 +54,14 @@ std::span<const SettingLook> SettingWords::looks()
         ChoiceLook{"none", QT_TR_NOOP("Nothing")},
         ChoiceLook{"cheap", QT_TR_NOOP("Norms and activation functions")},
         ChoiceLook{"block", QT_TR_NOOP("Each block")}};
+    static constexpr std::array kOptimizers{ChoiceLook{"adamw", "AdamW"},
+        ChoiceLook{"factored", QT_TR_NOOP("Light (Adafactor)")},
+        ChoiceLook{"adalomo", QT_TR_NOOP("Light (AdaLomo)")},
+        ChoiceLook{"sgd-normalised", QT_TR_NOOP("Normalised SGD (experiment)")}};
+    static constexpr std::array kWeights{ChoiceLook{"auto", QT_TR_NOOP("Automatic")},
+        ChoiceLook{"fp32", QT_TR_NOOP("Exact: 4 bytes")},
+        ChoiceLook{"24bit", QT_TR_NOOP("24 bit: 3 bytes")},
+        ChoiceLook{"bf16-random", QT_TR_NOOP("16 bit at random: 2 bytes")}};
     static constexpr std::array kAllowed{ChoiceLook{"exact", QT_TR_NOOP("Exact policies")},
         ChoiceLook{"stale", QT_TR_NOOP("Also those that lag")}};
     static constexpr std::array kDevices{ChoiceLook{"auto", QT_TR_NOOP("Automatic")},
@@ -103,13 +111,23 @@ std::span<const SettingLook> SettingWords::looks()
             QT_TR_NOOP("How the learning rate falls after the warm-up."), kAdvanced, kSchedules),
         advanced("warmup_steps", QT_TR_NOOP("Warm-up"),
             QT_TR_NOOP("Steps in which the learning rate rises."),
-            QT_TR_NOOP("Automatic (3 % of the steps)"), QT_TR_N_NOOP(" step(s)")),
+            QT_TR_NOOP("Automatic (3 %, light: 5 %)"), QT_TR_N_NOOP(" step(s)")),
         anyNumber("weight_decay", QT_TR_NOOP("Weight decay"),
             QT_TR_NOOP("Applies to matrices; norms and biases have none."), kAdvanced,
             QT_TR_NOOP("Automatic (0.01)"), QT_TR_NOOP("Automatic (0)")),
         number("clip_norm", QT_TR_NOOP("Gradient clipping"),
             QT_TR_NOOP("The largest norm of the whole gradient that is applied."), 3, 0.1,
             QT_TR_NOOP("Off")),
+        choice("optimizer", QT_TR_NOOP("Optimizer"),
+            QT_TR_NOOP("AdamW keeps two numbers for every weight. A light optimizer keeps one for "
+                       "each row and column of a matrix, or none, and updates a layer right behind "
+                       "its backward pass: results differ, and much less memory is needed."),
+            kAdvanced, kOptimizers),
+        choice("weights", QT_TR_NOOP("Weights kept as"),
+            QT_TR_NOOP(
+                "How a light optimizer keeps weights between steps. 24 bits give the result of "
+                "4 bytes within noise; 16 bits are rounded at random. AdamW keeps 4 bytes."),
+            kAdvanced, kWeights),
         number(
             "beta1", QT_TR_NOOP("Adam beta 1"), QT_TR_NOOP("Memory of the first moment."), 5, 0.01),
         number("beta2", QT_TR_NOOP("Adam beta 2"), QT_TR_NOOP("Memory of the second moment."), 5,

@@ -35,6 +35,7 @@ constexpr std::array kKinds = {
     KindColumn{"low plane", TierMapModel::Master},
     KindColumn{"first moments", TierMapModel::Moments},
     KindColumn{"second moments", TierMapModel::Moments},
+    KindColumn{"averages of squares", TierMapModel::Moments},
     KindColumn{"optimizer state", TierMapModel::Moments},
     KindColumn{"state slots", TierMapModel::Moments},
     KindColumn{"disk slots", TierMapModel::Moments},

@@ -108,14 +108,19 @@ constexpr std::array kWords = {
             "Each weight has 32 bits; this half of them is what the model "
             "computes with in bf16.")},
     Word{1, "mr::ui::PlanWords", "Master weights, low half",
-        QT_TRANSLATE_NOOP(
-            "mr::ui::Glossary", "The other 16 bits keep small updates from being lost.")},
+        QT_TRANSLATE_NOOP("mr::ui::Glossary",
+            "The rest of each weight keeps small updates from being lost: the "
+            "other 16 bits, or 8 that stand for them.")},
     Word{1, "mr::ui::PlanWords", "Adam first moments",
         QT_TRANSLATE_NOOP("mr::ui::Glossary", "For each weight the running mean of its gradient.")},
     Word{1, "mr::ui::PlanWords", "Adam second moments",
         QT_TRANSLATE_NOOP("mr::ui::Glossary",
             "For each weight the running mean of its squared gradient, "
             "which sets the size of its steps.")},
+    Word{1, "mr::ui::PlanWords", "Averages by row and column",
+        QT_TRANSLATE_NOOP("mr::ui::Glossary",
+            "A light optimizer keeps these running means of squared gradients instead of Adam's "
+            "moments: one number for each row and column of a matrix.")},
     Word{1, "mr::ui::PlanWords", "Gradient sums",
         QT_TRANSLATE_NOOP(
             "mr::ui::Glossary", "The gradients of all micro-batches of a step, added up.")},

@@ -160,6 +160,8 @@ void PlanPanel::addVerdict(QVBoxLayout* layout)
     facts << tr("Precision: %1, recompute: %2")
                  .arg(QString::fromStdString(report.precision),
                      QString::fromStdString(report.recompute));
+    if (!report.optimizer.empty())
+        facts << tr("Optimizer: %1").arg(QString::fromStdString(report.optimizer));
     if (const QString trained = MethodWords::trained(report); !trained.isEmpty())
         facts << trained;
     auto* label = makeMutedLabel(m_content);

@@ -65,6 +65,7 @@ struct PlanReport {
     bool simulatedLink = false;
     std::string precision;              // "bf16", "fp32", "fp8" or "fp8 (emulated)"
     std::string recompute;              // "none", "cheap" or "block"
+    std::string optimizer;              // "factored, weights 24bit"; empty: adamw
     std::int64_t parameters = 0;        // of the model
     std::int64_t trainedParameters = 0; // the part that is trained, or those of the adapter
     std::int64_t steps = 0;

@@ -23,6 +23,11 @@ namespace mr {
 enum class DataFormat : std::uint8_t { Auto, Text, Jsonl, Json, Csv };
 enum class PrecisionChoice : std::uint8_t { Auto, BF16, F32, Fp8 }; // Auto: never Fp8
 enum class RecomputeChoice : std::uint8_t { Auto, None, Cheap, Block };
+// All but AdamW keep a number for each row and column of a weight, or nothing, and update a layer
+// on the device right behind its own backward.
+enum class Optimizer : std::uint8_t { AdamW, Factored, AdaLomo, SgdNormalised };
+// How the master of a weight is kept. Auto: F32 with adamw or precision fp32, else Bits24.
+enum class WeightFormat : std::uint8_t { Auto, F32, Bits24, Random16 };
 enum class ScheduleKind : std::uint8_t { Constant, Linear, Cosine };
 enum class DeviceChoice : std::uint8_t { Auto, Cpu, Cuda };
 
@@ -66,6 +71,8 @@ struct RunSpec {
     ScheduleKind schedule = ScheduleKind::Cosine;
     std::int64_t warmupSteps = -1; // -1: 3 % of the steps
     double weightDecay = -1.0;     // -1: 0.01; of an adapter 0
+    Optimizer optimizer = Optimizer::AdamW;
+    WeightFormat weights = WeightFormat::Auto;
     double beta1 = 0.9;
     double beta2 = 0.999;
     double eps = 1e-8;
@@ -144,11 +151,15 @@ constexpr std::int64_t defaultSeqLen(std::int64_t maxPositions) noexcept
 std::string_view name(DataFormat v) noexcept;
 std::string_view name(PrecisionChoice v) noexcept;
 std::string_view name(RecomputeChoice v) noexcept;
+std::string_view name(Optimizer v) noexcept;
+std::string_view name(WeightFormat v) noexcept;
 std::string_view name(ScheduleKind v) noexcept;
 std::string_view name(DeviceChoice v) noexcept;
 Result<DataFormat> parseDataFormat(std::string_view text);
 Result<PrecisionChoice> parsePrecision(std::string_view text);
 Result<RecomputeChoice> parseRecompute(std::string_view text);
+Result<Optimizer> parseOptimizer(std::string_view text);
+Result<WeightFormat> parseWeightFormat(std::string_view text);
 Result<ScheduleKind> parseSchedule(std::string_view text);
 Result<DeviceChoice> parseDevice(std::string_view text);
 

@@ -37,12 +37,12 @@ class LightWeight
 {
 public:
     LightWeight(std::int64_t rows, std::int64_t cols, const std::vector<float>& start,
-        WeightFormat weightFormat)
+        MasterPlanes weightFormat)
         : averageRows(static_cast<std::size_t>(rows))
         , averageColumns(static_cast<std::size_t>(cols))
         , high(start.size())
-        , low16(weightFormat == WeightFormat::Halves ? start.size() : 0)
-        , low8(weightFormat == WeightFormat::Bits24 ? start.size() : 0)
+        , low16(weightFormat == MasterPlanes::Halves ? start.size() : 0)
+        , low8(weightFormat == MasterPlanes::Bits24 ? start.size() : 0)
         , rowRoots(static_cast<std::size_t>(rows))
         , columnRoots(static_cast<std::size_t>(cols))
         , updateSums(static_cast<std::size_t>(rows))
@@ -118,9 +118,9 @@ public:
     {
         LightUpdateArgs args;
         args.high = viewOf(high, DType::U16).rows(first, count);
-        if (m_format == WeightFormat::Halves)
+        if (m_format == MasterPlanes::Halves)
             args.low = viewOf(low16, DType::I16).rows(first, count);
-        if (m_format == WeightFormat::Bits24)
+        if (m_format == MasterPlanes::Bits24)
             args.low = viewOf(low8, DType::I8).rows(first, count);
         args.grad = viewOf(grad, DType::F32).rows(first, count);
         if (settings.rule != StepRule::Normalised) {
@@ -141,8 +141,8 @@ public:
     {
         std::vector<float> values(high.size());
         for (std::size_t i = 0; i < values.size(); ++i)
-            values[i] = m_format == WeightFormat::Halves   ? joinHalves(high[i], low16[i])
-                        : m_format == WeightFormat::Bits24 ? joinMaster24({high[i], low8[i]})
+            values[i] = m_format == MasterPlanes::Halves   ? joinHalves(high[i], low16[i])
+                        : m_format == MasterPlanes::Bits24 ? joinMaster24({high[i], low8[i]})
                                                            : bf16Value(high[i]);
         return values;
     }
@@ -168,10 +168,10 @@ private:
     void encode(std::size_t i, float value)
     {
         const Master24 split = splitMaster24(value);
-        high[i] = m_format == WeightFormat::Halves ? highHalf(value) : split.weight;
-        if (m_format == WeightFormat::Halves)
+        high[i] = m_format == MasterPlanes::Halves ? highHalf(value) : split.weight;
+        if (m_format == MasterPlanes::Halves)
             low16[i] = lowHalf(value);
-        if (m_format == WeightFormat::Bits24)
+        if (m_format == MasterPlanes::Bits24)
             low8[i] = split.rest;
     }
 
@@ -185,7 +185,7 @@ private:
         return vectorView(reinterpret_cast<std::byte*>(&scalars), DType::U8, sizeof scalars);
     }
 
-    WeightFormat m_format;
+    MasterPlanes m_format;
     std::int64_t m_rows;
     std::int64_t m_cols;
 };

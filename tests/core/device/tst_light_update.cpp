@@ -13,7 +13,7 @@ namespace mr::test::tst_light_update {
 namespace {
 
 constexpr std::array kAllFormats{
-    WeightFormat::Halves, WeightFormat::Bits24, WeightFormat::Random16};
+    MasterPlanes::Halves, MasterPlanes::Bits24, MasterPlanes::Random16};
 
 std::unique_ptr<Device> deviceOf(int threads)
 {
@@ -43,7 +43,7 @@ std::vector<float> movedOnes(Device& device, std::size_t count, float sign, floa
 {
     auto stream = device.createStream("test").value();
     LightWeight weight(1, static_cast<std::int64_t>(count), std::vector<float>(count, sign),
-        WeightFormat::Random16);
+        MasterPlanes::Random16);
     weight.size[0] = distance;
     std::vector<float> grad(count, -sign);
     LightSettings settings;
@@ -76,7 +76,7 @@ private Q_SLOTS:
         const auto device = deviceOf(1);
         for (const auto& [rows, cols] : {std::pair{1, 300}, std::pair{70, 33}, std::pair{3, 2000}})
             for (const StepRule rule : {StepRule::Limited, StepRule::Normalised}) {
-                LightWeight weight(rows, cols, normals(rows * cols, 1), WeightFormat::Halves);
+                LightWeight weight(rows, cols, normals(rows * cols, 1), MasterPlanes::Halves);
                 LightSettings settings;
                 settings.rule = rule;
                 settings.limit = rule == StepRule::Limited ? 0.5F : 1.0F;
@@ -144,7 +144,7 @@ private Q_SLOTS:
     void rowsThatWereNeverSeenKeepTheirBits_data()
     {
         QTest::addColumn<int>("format");
-        for (const WeightFormat format : kAllFormats)
+        for (const MasterPlanes format : kAllFormats)
             QTest::addRow("format %d", static_cast<int>(format)) << static_cast<int>(format);
     }
 
@@ -157,7 +157,7 @@ private Q_SLOTS:
         constexpr std::int64_t kCols = 33;
         const auto device = deviceOf(1);
         LightWeight weight(
-            kRows, kCols, normals(kRows * kCols, 3), static_cast<WeightFormat>(format));
+            kRows, kCols, normals(kRows * kCols, 3), static_cast<MasterPlanes>(format));
         const LightWeight start = weight;
         for (int time = 1; time <= 20; ++time) {
             std::vector<float> grad = normals(kRows * kCols, static_cast<unsigned>(time));
@@ -190,7 +190,7 @@ private Q_SLOTS:
         Ops& ops = device->ops();
         std::vector<float> grad = normals(kRows * kCols, 5);
         LightWeight start(
-            kRows, kCols, normals(kRows * kCols, 4), static_cast<WeightFormat>(format));
+            kRows, kCols, normals(kRows * kCols, 4), static_cast<MasterPlanes>(format));
         const LightSettings settings;
         QVERIFY(start.average(ops, *stream, 1, grad).ok());
         QVERIFY(start.setSize(ops, *stream, settings, grad).ok());
@@ -212,7 +212,7 @@ private Q_SLOTS:
         QFETCH(const int, format);
         for (const auto& [rows, cols] : {std::pair{1100, 130}, std::pair{3, 50'000}}) {
             const LightWeight start(
-                rows, cols, normals(rows * cols, 6), static_cast<WeightFormat>(format));
+                rows, cols, normals(rows * cols, 6), static_cast<MasterPlanes>(format));
             LightWeight one = start;
             LightWeight two = start;
             LightWeight seven = start;
@@ -241,7 +241,7 @@ private Q_SLOTS:
         constexpr std::int64_t kCols = 70;
         const auto device = deviceOf(1);
         LightWeight weight(
-            kRows, kCols, normals(kRows * kCols, 7), static_cast<WeightFormat>(format));
+            kRows, kCols, normals(kRows * kCols, 7), static_cast<MasterPlanes>(format));
         QVERIFY(weight.step(*device, {}, 1, normals(kRows * kCols, 8)).ok());
         const LightWeight before = weight;
         std::vector<float> grad = normals(kRows * kCols, 9);

@@ -104,8 +104,8 @@ private Q_SLOTS:
         LightSettings settings;
         settings.rule = static_cast<StepRule>(rule);
         settings.decay = 1.0F - settings.rate * weightDecay;
-        LightWeight matrix(4, 6, floatsOf(vectors[QStringLiteral("W0")]), WeightFormat::Halves);
-        LightWeight bias(1, 6, floatsOf(vectors[QStringLiteral("b0")]), WeightFormat::Halves);
+        LightWeight matrix(4, 6, floatsOf(vectors[QStringLiteral("W0")]), MasterPlanes::Halves);
+        LightWeight bias(1, 6, floatsOf(vectors[QStringLiteral("b0")]), MasterPlanes::Halves);
         const auto device = makeCpuDevice(kDeviceBytes);
         QCOMPARE(steps.size(), 3);
         for (int time = 1; time <= steps.size(); ++time) {
@@ -158,7 +158,7 @@ private Q_SLOTS:
             const std::size_t draw = drawOf(line[QStringLiteral("random16")].toInt(), kDraws);
             QVERIFY(draw < kDraws);
             LightWeight weight(1, static_cast<std::int64_t>(draw) + 1, std::vector<float>(draw + 1),
-                WeightFormat::Random16);
+                MasterPlanes::Random16);
             weight.size[0] = 1.0F;
             std::vector<float> grad(draw + 1, -x);
             LightSettings settings;

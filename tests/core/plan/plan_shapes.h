@@ -73,10 +73,10 @@ inline OffloadPolicy policyOf(std::string_view name, std::string order = "by-mic
 }
 
 // Options as a run file gives them; an answer that is refused leaves a policy without answers.
-inline OffloadPolicy policyWith(
-    std::string_view name, const std::map<std::string, std::string>& options)
+inline OffloadPolicy policyWith(std::string_view name,
+    const std::map<std::string, std::string>& options, LightChoice light = {})
 {
-    Result<OffloadPolicy> made = makePolicy(name, options);
+    Result<OffloadPolicy> made = makePolicy(name, options, light);
     return made.ok() ? std::move(made).value() : OffloadPolicy{};
 }
 

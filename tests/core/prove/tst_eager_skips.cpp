@@ -26,12 +26,17 @@ constexpr int kBad = 2;    // the group that is spoiled
 constexpr int kSteps = 4;
 constexpr int kSpoiled = 2; // a step, from 1
 
-// Puts an infinity into the sum of one group before it is rounded. Inline: all work enqueued before
-// is done. One call rounds each group, the head first.
+// Puts an infinity into the sum of one group before it is rounded, or, where a light optimizer
+// reads the sum itself, before its norm is taken. Inline: all work enqueued before is done. One
+// call is about each group, the head first.
 class SpoilingDevice final : public mr::test::WrappedDevice
 {
 public:
-    using WrappedDevice::WrappedDevice;
+    SpoilingDevice(Device& device, bool isLightRun)
+        : WrappedDevice(device)
+        , m_call(isLightRun ? "normBlocks" : "finishGradient")
+    {
+    }
 
     // From now on the sum at `place` when the group's turn comes; null: none.
     void spoil(std::byte* place)
@@ -42,13 +47,14 @@ public:
 
     Status onCall(const DeviceCall& call) override
     {
-        if (call.what != "finishGradient" || ++m_finished != kGroups - kBad || !m_place)
+        if (call.what != m_call || ++m_finished != kGroups - kBad || !m_place)
             return {};
         vectorView(m_place, DType::F32, 1).as<float>()[0] = std::numeric_limits<float>::infinity();
         return {};
     }
 
 private:
+    const std::string m_call;
     std::byte* m_place = nullptr;
     int m_finished = 0;
 };
@@ -82,7 +88,7 @@ Trained train(const PlainRunSpec& spec, bool spoils = true)
     CpuDeviceOptions options;
     options.memoryBytes = std::size_t{64} << 20;
     const auto inner = std::move(makeCpuDevice(options)).value();
-    SpoilingDevice device(*inner);
+    SpoilingDevice device(*inner, isLight(spec.light.optimizer));
     auto created = PlainRun::create(device, spec);
     if (!created.ok())
         qFatal("%s", created.status().message().c_str());
@@ -130,6 +136,8 @@ private Q_SLOTS:
     void everyPolicySkipsTheSameGroup_data();
     void everyPolicySkipsTheSameGroup();
     void exactClippingSkipsAllGroups();
+    void aLightUpdateLeavesItsGroupAlone_data();
+    void aLightUpdateLeavesItsGroupAlone();
 
 private:
     QTemporaryDir m_folder;
@@ -157,6 +165,31 @@ void TestEagerSkips::onlyTheGroupThatIsNotFiniteIsSkipped()
         // The others end as without the fault.
         QCOMPARE(isSame(trained.masters[1], whole.masters[1], g), g != kBad);
         QVERIFY(!isSame(trained.masters[2], trained.masters[1], g)); // it goes on
+    }
+}
+
+void TestEagerSkips::aLightUpdateLeavesItsGroupAlone_data()
+{
+    QTest::addColumn<QString>("policy");
+    for (const char* policy : {"resident", "zero-offload", "streamed", "ssd-vertical"})
+        QTest::newRow(policy) << QString::fromLatin1(policy);
+}
+
+void TestEagerSkips::aLightUpdateLeavesItsGroupAlone()
+{
+    QFETCH(QString, policy);
+    PlainRunSpec spec = specOf(policy.toStdString(), {}, 0.0);
+    spec.light = {Optimizer::Factored, StateCodec::Halves};
+    spec.disk.folders = {m_folder.path().toStdString()};
+
+    const Trained whole = train(spec, false);
+    const Trained trained = train(spec);
+
+    QCOMPARE(trained.skipped, (std::vector<int>{0, 1, 0, 0}));
+    for (std::size_t g = 0; g < kGroups; ++g) {
+        QCOMPARE(isSame(trained.masters[1], trained.masters[0], g), g == kBad);
+        QCOMPARE(isSame(trained.masters[1], whole.masters[1], g), g != kBad);
+        QVERIFY(!isSame(trained.masters[2], trained.masters[1], g)); // averages are not spoiled
     }
 }
 

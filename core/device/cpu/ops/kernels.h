@@ -83,9 +83,11 @@ void adapterNorms(const AdapterNormsArgs& args, ThreadPool& pool);
 void scaleColumns(const ScaleColumnsArgs& args, ThreadPool& pool);
 void columnDots(const ColumnDotsArgs& args, ThreadPool& pool);
 
-// light_update.cpp
+// square_sums.cpp
 void rowSquares(const RowSquaresArgs& args, ThreadPool& pool);
 void columnSquares(const ColumnSquaresArgs& args, ThreadPool& pool);
+
+// light_update.cpp
 void averageSquares(const AverageSquaresArgs& args);
 void lightStepSize(const StepSizeArgs& args);
 void lightUpdate(const LightUpdateArgs& args, ThreadPool& pool);

@@ -1,184 +1,22 @@
-#include "core/device/light_update.h"
-
 #include "core/base/philox.h"
 #include "core/device/adamw.h"
 #include "core/device/cpu/ops/kernels.h"
-#include "core/device/cpu/ops/number.h"
+#include "core/device/cpu/ops/sum_tree.h"
 #include "core/device/master24.h"
 
 #include <array>
 #include <bit>
-#include <cstring>
-#include <limits>
+#include <cmath>
 
 namespace mr::cpu {
 
 namespace {
-
-constexpr std::size_t kMostLevels = 32;
-
-// A sum of blocks in the tree of light_update.h: at most one node of each level waits for its
-// neighbour.
-class BlockTree
-{
-public:
-    void add(float block) noexcept
-    {
-        for (std::uint64_t index = m_count++; (index & 1U) != 0; index >>= 1U)
-            block = m_nodes[--m_waiting] + block;
-        m_nodes[m_waiting++] = block;
-    }
-
-    float total() const noexcept
-    {
-        if (m_waiting == 0)
-            return 0.0F;
-        float sum = m_nodes[m_waiting - 1];
-        for (std::size_t node = m_waiting - 1; node > 0; --node)
-            sum = m_nodes[node - 1] + sum;
-        return sum;
-    }
-
-private:
-    std::array<float, kMostLevels> m_nodes{};
-    std::size_t m_waiting = 0;
-    std::uint64_t m_count = 0;
-};
-
-float joinSumLanes(const float (&lane)[kSumLanes]) noexcept
-{
-    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +
-           ((lane[1] + lane[5]) + (lane[3] + lane[7]));
-}
-
-// add(lane, j) adds element j to its lane.
-template <typename Add>
-float sumAsRow(std::int64_t count, Add add)
-{
-    BlockTree tree;
-    for (std::int64_t first = 0; first < count; first += kColumnsOfBlock) {
-        const std::int64_t end = std::min(count, first + kColumnsOfBlock);
-        float lanes[kSumLanes] = {};
-        std::int64_t j = first;
-        for (; j + kSumLanes <= end; j += kSumLanes)
-            for (std::int64_t lane = 0; lane < kSumLanes; ++lane)
-                lanes[lane] = add(lanes[lane], j + lane);
-        for (std::int64_t lane = 0; j < end; ++j, ++lane)
-            lanes[lane] = add(lanes[lane], j);
-        tree.add(joinSumLanes(lanes));
-    }
-    return tree.total();
-}
 
 float sumOf(const TensorView& values)
 {
     const auto* x = values.as<const float>();
     return sumAsRow(values.dims[0], [x](float sum, std::int64_t j) { return sum + x[j]; });
 }
-
-StepScalars readScalars(const TensorView& view)
-{
-    StepScalars scalars;
-    if (view.data)
-        std::memcpy(&scalars, view.data, sizeof scalars);
-    return scalars;
-}
-
-template <typename T>
-float rowSquare(const RowSquaresArgs& args, std::int64_t row, float clipFactor)
-{
-    const std::int64_t cols = args.x.dims[1];
-    const T* x = args.x.as<const T>() + row * cols;
-    if (!args.rowRoots.data)
-        return sumAsRow(cols, [=](float sum, std::int64_t j) {
-            const float g = toFloat(x[j]) * clipFactor;
-            return std::fma(g, g, sum);
-        });
-    const float root = args.rowRoots.as<const float>()[row];
-    const auto* roots = args.columnRoots.as<const float>();
-    return sumAsRow(cols, [=](float sum, std::int64_t j) {
-        const float u = toFloat(x[j]) * clipFactor / (root * roots[j]);
-        return std::fma(u, u, sum);
-    });
-}
-
-// Columns of one item, side by side; `rows` of them by blocks.
-class ColumnSums
-{
-public:
-    // Rows [first, end), at most a block, of `count` columns.
-    void addBlock(const float* x, std::int64_t first, std::int64_t end, std::int64_t cols,
-        std::int64_t count, float clipFactor)
-    {
-        std::memset(m_lanes, 0, sizeof m_lanes);
-        for (std::int64_t row = first; row < end; ++row) {
-            const float* from = x + row * cols;
-            float* lane = m_lanes[(row - first) % kSumLanes];
-            for (std::int64_t c = 0; c < count; ++c) {
-                const float g = from[c] * clipFactor;
-                lane[c] = std::fma(g, g, lane[c]);
-            }
-        }
-        for (std::int64_t c = 0; c < count; ++c) {
-            const auto& l = m_lanes;
-            m_trees[c].add(((l[0][c] + l[4][c]) + (l[2][c] + l[6][c])) +
-                           ((l[1][c] + l[5][c]) + (l[3][c] + l[7][c])));
-        }
-    }
-
-    float total(std::int64_t column) const { return m_trees[column].total(); }
-
-private:
-    float m_lanes[kSumLanes][kColumnsOfBlock];
-    BlockTree m_trees[kColumnsOfBlock];
-};
-
-} // namespace
-
-void rowSquares(const RowSquaresArgs& args, ThreadPool& pool)
-{
-    const float clipFactor = readScalars(args.scalars).clipFactor;
-    withType(args.x.dtype, [&](auto* tag) {
-        using T = std::remove_pointer_t<decltype(tag)>;
-        const std::int64_t rows = args.x.dims[0];
-        forBlocks(pool, rows, rowsPerItem(args.x.dims[1]), [&](std::int64_t row, std::int64_t end) {
-            for (; row < end; ++row)
-                args.sums.as<float>()[row] = rowSquare<T>(args, row, clipFactor);
-        });
-    });
-}
-
-void columnSquares(const ColumnSquaresArgs& args, ThreadPool& pool)
-{
-    const float clipFactor = readScalars(args.scalars).clipFactor;
-    const std::int64_t rows = args.x.dims[0];
-    const std::int64_t cols = args.x.dims[1];
-    const std::int64_t across = (cols + kColumnsOfBlock - 1) / kColumnsOfBlock;
-    const std::int64_t parts = rowParts(rows);
-    auto* partial = args.parts.as<float>();
-    forBlocks(pool, parts * across, 1, [&](std::int64_t item, std::int64_t) {
-        const std::int64_t part = item / across;
-        const std::int64_t column = item % across * kColumnsOfBlock;
-        const std::int64_t count = std::min(kColumnsOfBlock, cols - column);
-        const std::int64_t end = std::min(rows, (part + 1) * kRowsOfPart);
-        ColumnSums sums;
-        for (std::int64_t row = part * kRowsOfPart; row < end; row += kRowsOfBlock)
-            sums.addBlock(args.x.as<const float>() + column, row, std::min(end, row + kRowsOfBlock),
-                cols, count, clipFactor);
-        for (std::int64_t c = 0; c < count; ++c)
-            partial[part * cols + column + c] = sums.total(c);
-    });
-    forBlocks(pool, cols, kElementBlock, [&](std::int64_t column, std::int64_t end) {
-        for (; column < end; ++column) {
-            BlockTree tree;
-            for (std::int64_t part = 0; part < parts; ++part)
-                tree.add(partial[part * cols + column]);
-            args.sums.as<float>()[column] = tree.total();
-        }
-    });
-}
-
-namespace {
 
 void averageOf(float* averages, const float* sums, std::int64_t count, std::int64_t each,
     const AverageSquaresArgs& args)
@@ -322,9 +160,8 @@ void lightUpdate(const LightUpdateArgs& args, ThreadPool& pool)
     if (scalars.finite == 0)
         return;
     const LightStep step{*args.size.as<const float>(), args.decayed ? args.decay : 1.0F};
-    auto* const stepPiece = !args.low.data                 ? stepRandom16
-                            : args.low.dtype == DType::I16 ? stepHalves
-                                                           : stepBits24;
+    constexpr std::array kSteps = {stepHalves, stepBits24, stepRandom16}; // by MasterPlanes
+    auto* const stepPiece = kSteps[static_cast<std::size_t>(planesOf(args.low))];
     forBlocks(pool, args.grad.count(), kElementBlock, [&](std::int64_t first, std::int64_t end) {
         std::array<float, kPiece> u;
         for (std::int64_t at = first; at < end; at += kPiece) {

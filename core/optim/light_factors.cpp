@@ -1,0 +1,20 @@
+#include "core/optim/light_factors.h"
+
+#include <cmath>
+
+namespace mr {
+
+LightFactors lightFactors(double learningRate, double weightDecay, std::int64_t update) noexcept
+{
+    constexpr double kFading = -0.8;
+    const double present = std::pow(static_cast<double>(update), kFading);
+    LightFactors factors;
+    factors.rate = static_cast<float>(learningRate);
+    factors.decay = static_cast<float>(1.0 - learningRate * weightDecay);
+    factors.past = static_cast<float>(1.0 - present);
+    factors.present = static_cast<float>(present);
+    factors.update = static_cast<std::uint64_t>(update);
+    return factors;
+}
+
+} // namespace mr

@@ -1,0 +1,74 @@
+// LightUpdates: updates by optimizers that keep little or no state: what a group's whole gradient
+// says of it, then the steps of its weights, tile by tile.
+//
+// Threads    Engine thread.
+// Ownership  Borrows all it is given.
+// Errors     Those of the device.
+
+#pragma once
+
+#include "core/device/device.h"
+#include "core/model/param_table.h"
+#include "core/plan/optimizer.h"
+#include "core/step/run_memory.h"
+#include "core/step/step_inputs.h"
+
+#include <millrace/status.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace mr {
+
+class LightUpdates
+{
+public:
+    LightUpdates(Device& device, const RunMemory& memory, const ParamTable& table);
+
+    // Averages, roots and step sizes, in the run's memory.
+    Status prepare(
+        const Task& task, const StepInputs& inputs, const TensorView& scalars, Stream& stream);
+    // The weights of the task's range.
+    Status update(
+        const Task& task, const StepInputs& inputs, const TensorView& scalars, Stream& stream);
+
+private:
+    // One weight of a group, and where its values lie in averages and in the scratch.
+    struct Weight {
+        std::int64_t first = 0; // element in the group
+        std::int64_t rows = 0;
+        std::int64_t cols = 0;
+        bool decayed = false;
+        std::int64_t number = 0; // among all weights of the run
+        std::int64_t averages = 0;
+        std::int64_t roots = 0;
+
+        std::int64_t count() const noexcept { return rows * cols; }
+    };
+    struct Group {
+        std::vector<Weight> weights;
+        LightCounts counts;
+    };
+
+    // Rows then columns of a weight, and its step size; roots are null without averages.
+    struct Views {
+        TensorView rowRoots;
+        TensorView columnRoots;
+        TensorView size;
+    };
+
+    Views viewsOf(const Weight& weight) const;
+    TensorView scratch(std::int64_t first, std::int64_t count) const;
+    TensorView gradientOf(const Task& task, const Weight& weight) const;
+    Status average(const Task& task, const Weight& weight, const StepInputs& inputs,
+        const TensorView& scalars, Stream& stream);
+    Status findSize(const Task& task, const Weight& weight, const StepInputs& inputs,
+        const TensorView& scalars, Stream& stream);
+
+    Device& m_device;
+    const RunMemory& m_memory;
+    const OptimizerInfo& m_rule;
+    std::vector<Group> m_groups;
+};
+
+} // namespace mr

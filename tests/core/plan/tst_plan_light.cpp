@@ -1,0 +1,183 @@
+// Updates behind backward: a group's gradient is used up on the device before the next one begins,
+// state comes beside the weights of its layer, and the checker finds what is out of place.
+
+#include "core/plan/memory_plan.h"
+#include "core/plan/plan_text.h"
+#include "support/test_room.h"
+#include "tests/core/plan/plan_bench.h"
+
+#include <QTest>
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+namespace mr::test::tst_plan_light {
+
+namespace {
+
+using Options = std::map<std::string, std::string>;
+
+// Four tiles of state fill a group.
+Bench lightBench(
+    const char* policy, Options options = {}, StateCodec state = StateCodec::Bits24, int blocks = 3)
+{
+    Bench bench;
+    bench.shape = columnShape(blocks);
+    options.insert({"tile", "8KiB"});
+    if (std::string(policy) == "resident")
+        options.erase("tile");
+    bench.policy = policyWith(policy, options, {Optimizer::Factored, state});
+    return bench;
+}
+
+TaskIndex firstOf(const Bench& bench, TaskKind kind, int group)
+{
+    const auto& tasks = bench.built.plan.tasks;
+    const auto found = std::ranges::find_if(
+        tasks, [&](const Task& task) { return task.kind == kind && task.group.value == group; });
+    return static_cast<TaskIndex>(found - tasks.begin());
+}
+
+struct LightRow {
+    const char* name;
+    const char* policy;
+    Options options;
+    StateCodec state = StateCodec::Bits24;
+};
+
+const LightRow kLightRows[] = {
+    {"resident", "resident", {}},
+    {"zero-offload", "zero-offload", {}},
+    {"streamed", "streamed", {}},
+    {"streamed, one buffer", "streamed", {{"buffers", "1"}}},
+    {"streamed, 16 bits", "streamed", {}, StateCodec::Random16},
+    {"streamed, small tiles", "streamed", {{"tile", "2KiB"}}},
+    {"ssd-vertical", "ssd-vertical", {{"boundary", "device"}}},
+    {"ssd-vertical, weights too", "ssd-vertical",
+        {{"weights-on-disk", "1"}, {"boundary", "device"}}},
+    {"ssd-vertical, 16 bits", "ssd-vertical", {{"weights-on-disk", "1"}, {"boundary", "device"}},
+        StateCodec::Random16},
+};
+
+} // namespace
+
+class TestPlanLight : public QObject
+{
+    Q_OBJECT
+
+private Q_SLOTS:
+    void aGradientIsUsedUpBeforeTheNextOne_data() { rows(); }
+    void aGradientIsUsedUpBeforeTheNextOne();
+    void everyWaitIsNeeded_data() { rows(); }
+    void everyWaitIsNeeded();
+    void bytesAreThoseOfTheFormula();
+    void whatIsOutOfPlaceIsFound();
+
+private:
+    static void rows()
+    {
+        QTest::addColumn<int>("row");
+        for (int row = 0; row < int(std::size(kLightRows)); ++row)
+            QTest::newRow(kLightRows[row].name) << row;
+    }
+    static Bench benchOf(int row)
+    {
+        const LightRow& how = kLightRows[row];
+        return lightBench(how.policy, how.options, how.state);
+    }
+};
+
+void TestPlanLight::aGradientIsUsedUpBeforeTheNextOne()
+{
+    QFETCH(int, row);
+    Bench bench = benchOf(row);
+    bench.build();
+    QVERIFY2(bench.check().ok(), bench.check().message().c_str());
+
+    for (const Task& task : bench.plan().tasks)
+        QVERIFY(task.kind != TaskKind::SendGradient && task.kind != TaskKind::UpdateOnHost);
+    const int head = bench.shape.layers() - 1;
+    for (int group = head; group >= 0; --group) {
+        const TaskIndex prepare = firstOf(bench, TaskKind::PrepareUpdate, group);
+        const TaskIndex update = firstOf(bench, TaskKind::UpdateOnDevice, group);
+        QVERIFY(firstOf(bench, TaskKind::JoinNorm, group) < prepare && prepare < update);
+        if (group > 0)
+            QVERIFY(update < firstOf(bench, TaskKind::Backward, group - 1));
+    }
+    QVERIFY(bench.built.out.pending.empty());
+}
+
+void TestPlanLight::everyWaitIsNeeded()
+{
+    QFETCH(int, row);
+    Bench bench = benchOf(row);
+    bench.build(2);
+    QVERIFY2(bench.check().ok(), bench.check().message().c_str());
+
+    const std::string needless = needlessWaits(bench, [](const Task&) { return true; });
+
+    QVERIFY2(needless.empty(), needless.c_str());
+}
+
+void TestPlanLight::bytesAreThoseOfTheFormula()
+{
+    const Bench bench = lightBench("streamed");
+    const MemoryPlan memory = memoryOf(bench);
+
+    // One block's sum in F32, and those of embedding and head.
+    QCOMPARE(memory.bytes(Tier::Device, MemoryUse::Accumulators), std::size_t{3 * 4 * 4096});
+    QCOMPARE(memory.bytes(Tier::Device, MemoryUse::Gradients), std::size_t{0});
+    QCOMPARE(memory.bytes(Tier::PinnedHost, MemoryUse::Gradients), std::size_t{0});
+    // Weights of embedding and head stay on the device and are their own high half.
+    QCOMPARE(memory.bytes(Tier::PinnedHost, MemoryUse::HighPlane), std::size_t{3 * 2 * 4096});
+    QCOMPARE(memory.bytes(Tier::PinnedHost, MemoryUse::LowPlane), std::size_t{5 * 4096});
+    // A number for each row and column: 60 + 48; in a block 1 + 64 and 96 + 10 as well.
+    QCOMPARE(memory.bytes(Tier::Device, MemoryUse::Averages),
+        std::size_t{4 * (5 * (60 + 48) + 3 * (65 + 106))});
+    // All of a block.
+    QCOMPARE(memory.bytes(Tier::Device, MemoryUse::StateSlots), std::size_t{4096});
+    const MemoryPlan bare = memoryOf(lightBench("streamed", {}, StateCodec::Random16));
+    QCOMPARE(bare.bytes(Tier::PinnedHost, MemoryUse::LowPlane), std::size_t{0});
+    QCOMPARE(bare.bytes(Tier::Device, MemoryUse::StateSlots), std::size_t{0});
+    const MemoryPlan resident = memoryOf(lightBench("resident"));
+    QCOMPARE(resident.bytes(Tier::PinnedHost, MemoryUse::LowPlane), std::size_t{0});
+    QCOMPARE(resident.bytes(Tier::Device, MemoryUse::LowPlane), std::size_t{5 * 4096});
+}
+
+void TestPlanLight::whatIsOutOfPlaceIsFound()
+{
+    const auto broken = [](auto change, const char* rule) {
+        Bench bench = lightBench("streamed");
+        bench.build();
+        change(bench);
+        const Status status = bench.check();
+        QVERIFY(!status.ok());
+        QVERIFY2(status.message().find(rule) != std::string::npos, status.message().c_str());
+    };
+    broken([](Bench& bench) { bench.erase(TaskKind::PrepareUpdate, 1); }, "may not be prepared");
+    broken(
+        [](Bench& bench) {
+            moveTask(bench.plan(), firstOf(bench, TaskKind::PrepareUpdate, 2),
+                firstOf(bench, TaskKind::StoreState, 2));
+        },
+        "may not be prepared");
+    broken([](Bench& bench) { bench.erase(TaskKind::UpdateOnDevice, 5); }, "gradient");
+    broken([](Bench& bench) { bench.erase(TaskKind::StoreState, 5); }, "home");
+    broken([](Bench& bench) { bench.erase(TaskKind::FetchState, 5); }, "state may not have come");
+    // The other slot holds the weights of another block.
+    broken(
+        [](Bench& bench) {
+            Task& update = bench.plan().tasks[firstOf(bench, TaskKind::UpdateOnDevice, 2)];
+            VisitSlots slots = VisitSlots::of(update, bench.plan().stateSlots);
+            slots.weights ^= 1U;
+            update.slot = slots.packed(bench.plan().stateSlots);
+        },
+        "weights may not be on the device");
+}
+
+MR_TEST(TestPlanLight)
+
+} // namespace mr::test::tst_plan_light
+
+#include "tst_plan_light.moc"
