@@ -277,16 +277,30 @@ private:
                filled.firstElement == task.firstElement;
     }
 
+    Status needNoPlace(TaskIndex index) const
+    {
+        return m_check.at(index).stage < 0
+                   ? Status()
+                   : broken(index, "its state is in memory, and it names a place");
+    }
+
+    // The state of the task's tile came to its place, and no update has changed it there.
+    Status needState(TaskIndex index)
+    {
+        MR_TRY(needSlot(index));
+        const Place& place = placeOf(index);
+        return isIn(place, index) && !place.update
+                   ? Status()
+                   : broken(index, "its state may not have come from disk");
+    }
+
     Status update(TaskIndex index)
     {
         const Task& task = m_check.at(index);
         if (!reaches(task, cutsOf(task).diskFirst))
-            return task.stage < 0 ? Status()
-                                  : broken(index, "its state is in memory, and it names a place");
-        MR_TRY(needSlot(index));
+            return needNoPlace(index);
+        MR_TRY(needState(index));
         Place& place = placeOf(index);
-        if (!isIn(place, index) || place.update)
-            return broken(index, "its state may not have come from disk");
         if (rangeOf(index).sendsGradient && !m_check.isBefore(place.gradient, index))
             return broken(index, "its gradient may not have come from the device");
         if (rangeOf(index).sendsWeights && !m_check.isBefore(place.weights, index))
@@ -301,14 +315,10 @@ private:
     {
         const Task& task = m_check.at(index);
         if (!reaches(task, cutsOf(task).diskFirst))
-            return task.stage < 0 ? Status()
-                                  : broken(index, "its state is in memory, and it names a place");
-        MR_TRY(needSlot(index));
-        Place& place = placeOf(index);
-        if (!isIn(place, index) || place.update)
-            return broken(index, "its state may not have come from disk");
+            return needNoPlace(index);
+        MR_TRY(needState(index));
         if (task.kind == TaskKind::StoreState)
-            place.update = index;
+            placeOf(index).update = index;
         return {};
     }
 
