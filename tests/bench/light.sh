@@ -5,7 +5,7 @@ root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.." && pwd)
 usage="tests/bench/light.sh quality|speed|plans
 quality   trains the sample (three seeds, five rates a method) and, with STORIES=model and SHAKESPEARE=text,
           a second model; JOBS=2 runs side by side, RATES=\"1 3.2\" factors instead of five
-speed     step times under a simulated link (LINKS=\"2 12\" GB/s) at 1, 4 and 16 micro-batches, in turns
+speed     step times under a simulated link (LINKS=\"2 12\" GB/s) at 1, 4 and 16 micro-batches, in TURNS=3
 plans     host and device memory for PCs of four sizes, by method
 MILLRACE=program may be given"
 [ $# -eq 1 ] || { echo "$usage" && exit 2; }
@@ -51,14 +51,16 @@ task() {
     echo "|---|---|---|---|---|"
     awk '$4 != "failed" { sum[$1 " " $2] += $4; all[$1 " " $2] = all[$1 " " $2] " " $4; n[$1 " " $2]++ }
         END { for (k in sum) print k, sum[k] / n[k], all[k] }' "$folder/$title.losses" | sort -k1,1 -k2,2g |
-        awk '{ if ($1 != name) { flush(); name = $1; n = 0 }
+        awk '{ if ($1 != name) { row(); name = $1; n = 0 }
                rate[n] = $2; mean[n] = $3; losses[n] = $4 " " $5 " " $6; n++ }
-             function flush(   i, best) {
+             function beside(i) { return i >= 0 && i < n ? sprintf("%.3f", mean[i]) : "-" }
+             function row(   i, best) {
                  if (name == "") return
+                 best = 0
                  for (i = 1; i < n; i++) if (mean[i] < mean[best]) best = i
-                 printf "| %s | %s | %s | %.3f | %s, %s |\n", name, rate[best], losses[best], mean[best],
-                     best > 0 ? sprintf("%.3f", mean[best - 1]) : "-", best + 1 < n ? sprintf("%.3f", mean[best + 1]) : "-" }
-             END { flush() }'
+                 printf("| %s | %s | %s | %.3f | %s, %s |\n", name, rate[best], losses[best], mean[best],
+                     beside(best - 1), beside(best + 1)) }
+             END { row() }'
 }
 
 quality() {
@@ -91,13 +93,13 @@ speed() {
     for link in ${LINKS:-2 12}; do
         for micros in 1 4 16; do
             rm -f "$folder"/column.*
-            for turn in 1 2 3; do
+            for ((turn = 0; turn < ${TURNS:-3}; turn++)); do
                 step "$link" "$micros" --policy zero-offload >>"$folder/column.1"
                 step "$link" "$micros" --policy zero-offload --policy-option state=compact >>"$folder/column.2"
                 step "$link" "$micros" --policy streamed >>"$folder/column.3"
                 step "$link" "$micros" --policy streamed --optimizer factored >>"$folder/column.4"
             done
-            for column in 1 2 3 4; do sort -g "$folder/column.$column" | sed -n 2p; done | tr '\n' ' ' |
+            for column in 1 2 3 4; do sort -g "$folder/column.$column" | sed -n "$(((${TURNS:-3} + 1) / 2))p"; done | tr '\n' ' ' |
                 awk -v link="$link" -v micros="$micros" '{ least = $1 < $2 ? $1 : $2; least = least < $3 ? least : $3
                     printf "| %s | %s | %.0f ms | %.0f ms | %.0f ms | %.0f ms | %.2f |\n", link, micros, $1, $2, $3, $4, least / $4 }'
         done
