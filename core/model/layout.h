@@ -192,6 +192,9 @@ BatchViews batchOfBlock(const ModelConfig& config, std::int64_t block, const Bat
 ModelConstants constantsOfBlock(
     const ModelConfig& config, std::int64_t block, const ModelConstants& constants);
 
+// The weights of a group in the order of its slots; a 1-D weight is a row.
+std::vector<WeightShape> weightShapes(const ParamGroup& group);
+
 // Everything planning wants to know of this model at this size. Flops: 2 per multiply-add of the
 // matrix products and of attention's lower triangle.
 ModelShape modelShape(const ModelConfig& config, const ParamTable& table, const MicroShape& shape);

@@ -13,18 +13,6 @@
 namespace mr {
 namespace {
 
-// A 1-D weight is a row.
-std::vector<WeightShape> weightShapes(const ParamGroup& group)
-{
-    std::vector<WeightShape> weights;
-    for (const ParamSlot& slot : group.paramSlots) {
-        const bool isVector = slot.rank == 1;
-        weights.push_back({slot.first, isVector ? 1 : slot.rows,
-            isVector ? slot.rows * slot.cols : slot.cols, isVector});
-    }
-    return weights;
-}
-
 double matrixFlops(const ParamGroup& group, std::int64_t tokens)
 {
     double flops = 0.0;
@@ -99,6 +87,17 @@ double meanKeys(const ModelConfig& config, std::int64_t block, std::int64_t seqL
 }
 
 } // namespace
+
+std::vector<WeightShape> weightShapes(const ParamGroup& group)
+{
+    std::vector<WeightShape> weights;
+    for (const ParamSlot& slot : group.paramSlots) {
+        const bool isVector = slot.rank == 1;
+        weights.push_back({slot.first, isVector ? 1 : slot.rows,
+            isVector ? slot.rows * slot.cols : slot.cols, isVector});
+    }
+    return weights;
+}
 
 ModelShape modelShape(const ModelConfig& config, const ParamTable& table, const MicroShape& shape)
 {

@@ -98,11 +98,10 @@ constexpr double kNormsPerUpdate = 13.0; // reads 2
 constexpr double kPreparationsPerUpdate = 26.0 / 12.0;
 constexpr double kLightPerUpdate = 26.0 / 12.0;
 
-// How many elements of the task's update take as long as one of AdamW's.
-double lightAdvantage(const StepPlan& plan, const Task& task)
+bool isBehindBackward(const StepPlan& plan, const Task& task)
 {
-    return plan.answers[static_cast<std::size_t>(task.group.value)].behindBackward ? kLightPerUpdate
-                                                                                   : 1.0;
+    const auto group = static_cast<std::size_t>(task.group.value);
+    return group < plan.answers.size() && plan.answers[group].behindBackward;
 }
 
 // The copy of frozen weights, or its time with that of their expansion, where they are packed.
@@ -128,8 +127,9 @@ std::optional<double> durationOf(const StepPlan& plan, const Task& task, const C
         return secondsOf(elementsOf(plan, task, input),
             kPreparationsPerUpdate * input.rates.deviceAdamwElementsPerSecond);
     case TaskKind::UpdateOnDevice:
-        return secondsOf(elementsOf(plan, task, input),
-            lightAdvantage(plan, task) * input.rates.deviceAdamwElementsPerSecond);
+        return secondsOf(
+            elementsOf(plan, task, input), (isBehindBackward(plan, task) ? kLightPerUpdate : 1.0) *
+                                               input.rates.deviceAdamwElementsPerSecond);
     case TaskKind::AccumulateOnHost:
         return secondsOf(elementsOf(plan, task, input),
             kAdditionsPerUpdate * input.rates.hostAdamwElementsPerSecond);
@@ -178,12 +178,6 @@ bool isStreamed(const StepPlan& plan, const Task& task)
 {
     const auto group = static_cast<std::size_t>(task.group.value);
     return group < plan.answers.size() && plan.answers[group].weights != Tier::Device;
-}
-
-bool isBehindBackward(const StepPlan& plan, const Task& task)
-{
-    const auto group = static_cast<std::size_t>(task.group.value);
-    return group < plan.answers.size() && plan.answers[group].behindBackward;
 }
 
 } // namespace

@@ -19,7 +19,7 @@ struct HostCuts {
     std::int64_t weightsFirst = 0;   // and weights; not below diskFirst
     std::int64_t gradientsFirst = 0; // and gradients; not below diskFirst
     std::int64_t end = 0;            // end of the group
-    bool behindBackward = false;     // the device updates it all; the last three count from 0
+    bool behindBackward = false;     // the device updates it all; shares on disk are of all
 };
 
 // `lateShare` and the shares of `placement` are of the host's part; each takes its last elements.

@@ -91,10 +91,10 @@ void addLight(ItemList& list, const ModelShape& shape, Optimizer optimizer)
 {
     std::int64_t work = 0;
     for (std::size_t g = 0; g < shape.groups.size(); ++g) {
-        const LightCounts counts = lightCounts(optimizer, shape.groups[g]);
+        const LightLayout layout = lightLayout(optimizer, shape.groups[g].weights);
         list.add(Tier::Device, MemoryUse::Averages, GroupId{static_cast<std::int32_t>(g)},
-            sizeof(float) * static_cast<std::size_t>(counts.averages));
-        work = std::max(work, counts.work);
+            sizeof(float) * static_cast<std::size_t>(layout.averages));
+        work = std::max(work, layout.work);
     }
     list.add(Tier::Device, MemoryUse::UpdateScratch, kOfTheRun,
         sizeof(float) * static_cast<std::size_t>(work));

@@ -4,26 +4,25 @@
 
 namespace mr {
 
-LightCounts lightCounts(Optimizer optimizer, const GroupShape& group) noexcept
+LightLayout lightLayout(Optimizer optimizer, std::span<const WeightShape> weights)
 {
-    LightCounts counts;
+    LightLayout layout;
     if (!isLight(optimizer))
-        return counts;
+        return layout;
     std::int64_t mostRows = 0;
     std::int64_t mostParts = 0;
-    for (const WeightShape& weight : group.weights) {
-        if (infoOf(optimizer).averages) {
-            counts.averages += weight.rows + weight.cols;
-            mostParts =
-                std::max(mostParts, (weight.rows + kPartRows - 1) / kPartRows * weight.cols);
-        }
-        counts.rowSums += 1; // its step size
+    for (const WeightShape& weight : weights) {
+        const std::int64_t both = infoOf(optimizer).averages ? weight.rows + weight.cols : 0;
+        const std::int64_t parts = (weight.rows + kPartRows - 1) / kPartRows * weight.cols;
+        layout.places.push_back({layout.averages, layout.rowSums, layout.rowSums + both});
+        layout.averages += both;
+        layout.rowSums += both + 1;
         mostRows = std::max(mostRows, weight.rows);
+        mostParts = std::max(mostParts, both > 0 ? parts : 0);
     }
-    counts.rowSums += counts.averages;
-    counts.parts = counts.rowSums + 2 * mostRows;
-    counts.work = counts.parts + mostParts;
-    return counts;
+    layout.parts = layout.rowSums + 2 * mostRows;
+    layout.work = layout.parts + mostParts;
+    return layout;
 }
 
 } // namespace mr

@@ -18,6 +18,8 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 namespace mr {
 
@@ -61,21 +63,27 @@ constexpr bool isLight(Optimizer optimizer) noexcept
     return infoOf(optimizer).isLight;
 }
 
-// Values on the device that a light update of a group needs: averages, which the run keeps, and
-// work that the update of the next group writes over. `work` begins with the roots of rows and
-// columns and the step size of each weight, in the order of the group's weights; behind them lie
-// sums of rows, twice, and parts of columns, of one weight at a time.
-struct LightCounts {
-    std::int64_t averages = 0;
-    std::int64_t rowSums = 0; // where the sums of rows begin in `work`
-    std::int64_t parts = 0;   // and the parts of columns
-    std::int64_t work = 0;
-};
-
 // Rows of one node of the tree over a column (core/device/light_update.h), whose sums are stored on
 // the way.
 inline constexpr std::int64_t kPartRows = 1024;
 
-LightCounts lightCounts(Optimizer optimizer, const GroupShape& group) noexcept;
+// Values on the device that light updates of a group need: averages, which the run keeps, and work
+// that the update of the next group writes over. A weight has its rows and then its columns in
+// either, and in `work` its step size behind them.
+struct LightLayout {
+    struct Place {
+        std::int64_t averages = 0;
+        std::int64_t work = 0;
+        std::int64_t size = 0; // in `work`
+    };
+    std::vector<Place> places; // by weight
+    std::int64_t averages = 0; // in all
+    // In `work`, behind the places: sums of the rows of one weight, twice, and parts of its
+    // columns.
+    std::int64_t rowSums = 0;
+    std::int64_t parts = 0;
+    std::int64_t work = 0; // in all
+};
+LightLayout lightLayout(Optimizer optimizer, std::span<const WeightShape> weights);
 
 } // namespace mr

@@ -94,7 +94,7 @@ void PlaceUses::addVisit(const StepPlan& plan, const Task& task)
     const VisitSlots slots = VisitSlots::of(task, plan.stateSlots);
     const bool updates = task.kind == TaskKind::UpdateOnDevice;
     const bool hasState = answers.state != Tier::Device && task.kind != TaskKind::PrepareUpdate;
-    if (hasState && planeOf(plan.stateCodec, StatePart::Low).exists())
+    if (hasState && hasLowPlane(plan.stateCodec))
         add(Place::State, slots.state, updates || task.kind == TaskKind::FetchState);
     if (answers.weights != Tier::Device && task.kind != TaskKind::FetchState)
         add(Place::Weights, slots.weights, false);

@@ -176,14 +176,14 @@ namespace {
 
 // The update is where the gradient is. Weights that stay, with nothing kept beside them, have no
 // state elsewhere.
-void updateBehindBackward(const OffloadPolicy& policy, GroupPlacement& home)
+void placeBehindBackward(const OffloadPolicy& policy, GroupPlacement& home)
 {
     home.behindBackward = true;
     home.deviceShare = 1.0;
     home.gradientsOnDisk = 0.0;
     if (home.weights == Tier::Device)
         home.weightsOnDisk = 0.0; // the host has none of them
-    if (planeOf(policy.stateCodec, StatePart::Low).exists())
+    if (hasLowPlane(policy.stateCodec))
         return;
     home.diskShare = home.weightsOnDisk;
     if (home.weights == Tier::Device)
@@ -199,7 +199,7 @@ std::vector<GroupPlacement> placeGroups(const OffloadPolicy& policy, const Model
     const auto first = static_cast<std::size_t>(shape.firstTrained());
     for (std::size_t g = 0; g < std::min(homes.size(), shape.groups.size()); ++g) {
         if (isLight(policy.optimizer))
-            updateBehindBackward(policy, homes[g]);
+            placeBehindBackward(policy, homes[g]);
         if (g < first) // no backward reads them
             homes[g].activationsOnHost = 0.0;
         if (g + 1 < first)

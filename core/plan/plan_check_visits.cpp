@@ -94,7 +94,7 @@ private:
             return needGradient(index);
         }
         if (task.kind == TaskKind::UpdateOnDevice) {
-            if (isLight && !hasLow()) {
+            if (isLight && !hasLowPlane(m_check.plan.stateCodec)) {
                 slot = {index, index, {}}; // nothing came
                 return {};
             }
@@ -137,8 +137,6 @@ private:
             groupOf(m_check.at(index)).weightReads, index, "copy the old weights"));
         return m_check.needCarriedOver({TaskKind::FetchWeights}, index, "copy them");
     }
-
-    bool hasLow() const { return planeOf(m_check.plan.stateCodec, StatePart::Low).exists(); }
 
     bool visits(const Task& task) const
     {

@@ -49,8 +49,7 @@ struct PlanTerms {
     // weights only go home.
     bool fetchesState(GroupId group) const
     {
-        const bool hasLow = planeOf(policy.stateCodec, StatePart::Low).exists();
-        return hasLow || !isBehindBackward(group);
+        return hasLowPlane(policy.stateCodec) || !isBehindBackward(group);
     }
     // The group's frozen weights are on disk from this element on.
     std::int64_t frozenDiskFirst(GroupId group) const;

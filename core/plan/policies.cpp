@@ -217,7 +217,7 @@ Status checkTogether(const PolicyRow& row, const PolicyNumbers& numbers)
 }
 
 // By layer, so that a gradient is complete before the next one begins; late parts have no place.
-void updateBehindBackward(const PolicyNumbers& numbers, OffloadPolicy& policy)
+void takeOptimizer(const PolicyNumbers& numbers, OffloadPolicy& policy)
 {
     policy.optimizer = numbers.optimizer;
     policy.stateCodec = numbers.lightState;
@@ -281,7 +281,7 @@ Result<OffloadPolicy> makePolicy(PolicyId id, const PolicyNumbers& numbers)
     policy.stateCodec = numbers.state.value_or(policy.stateCodec);
     policy.clipMode = numbers.clipMode.value_or(policy.clipMode);
     if (isLight(numbers.optimizer))
-        updateBehindBackward(numbers, policy);
+        takeOptimizer(numbers, policy);
     return policy;
 }
 

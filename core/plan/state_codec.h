@@ -93,6 +93,12 @@ constexpr const StatePlane& planeOf(StateCodec codec, StatePart part) noexcept
     return kStatePlanes[static_cast<std::size_t>(codec)][static_cast<std::size_t>(part)];
 }
 
+// Is a part of the master kept beside High?
+constexpr bool hasLowPlane(StateCodec codec) noexcept
+{
+    return planeOf(codec, StatePart::Low).exists();
+}
+
 // Bytes of all planes, or of all but High. In BF16 the weights are High, so state visits the device
 // without it where they stay there.
 constexpr std::size_t stateBytes(StateCodec codec, std::int64_t elements, bool withHigh) noexcept

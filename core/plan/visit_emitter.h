@@ -46,7 +46,7 @@ private:
         std::int64_t first = 0;
         std::int64_t count = 0;
         std::uint8_t weightSlot = 0;
-        // Of an update behind backward with data on disk, from its fetch on.
+        // An update behind backward with data on disk has these from its fetch on.
         std::int16_t stage = -1;
         std::optional<Wait> read = {};
     };

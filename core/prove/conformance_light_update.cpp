@@ -109,7 +109,7 @@ Input divisors(CaseRun& run, std::int64_t count)
     return run.given(DType::F32, {count}, values);
 }
 
-// What an update reads beside the weight.
+// Inputs of an update beside the weight.
 struct LightInputs {
     Input grad, rowRoots, columnRoots;
     float size, decay, clipFactor;

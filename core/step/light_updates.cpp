@@ -1,6 +1,7 @@
 #include "core/step/light_updates.h"
 
 #include "core/device/light_update.h"
+#include "core/model/layout.h"
 #include "core/step/state_places.h"
 
 #include <algorithm>
@@ -16,22 +17,12 @@ LightUpdates::LightUpdates(Device& device, const RunMemory& memory, const ParamT
 {
     std::int64_t number = 0;
     for (const ParamGroup& from : table.groups) {
+        const std::vector<WeightShape> shapes = weightShapes(from);
         Group& group = m_groups.emplace_back();
-        GroupShape shape;
-        std::int64_t averages = 0;
-        std::int64_t roots = 0;
-        for (const ParamSlot& slot : from.paramSlots) {
-            const bool isVector = slot.rank == 1; // one row
-            const std::int64_t rows = isVector ? 1 : slot.rows;
-            const std::int64_t cols = slot.count() / rows;
+        group.layout = lightLayout(m_rule.id, shapes);
+        for (std::size_t i = 0; i < group.layout.places.size(); ++i)
             group.weights.push_back(
-                {slot.first, rows, cols, slot.decayed, number++, averages, roots});
-            shape.weights.push_back({slot.first, rows, cols, isVector});
-            const std::int64_t both = m_rule.averages ? rows + cols : 0;
-            averages += both;
-            roots += both + 1;
-        }
-        group.counts = lightCounts(m_rule.id, shape);
+                {shapes[i], group.layout.places[i], from.paramSlots[i].decayed, number++});
     }
 }
 
@@ -43,27 +34,26 @@ TensorView LightUpdates::scratch(std::int64_t first, std::int64_t count) const
 
 LightUpdates::Views LightUpdates::viewsOf(const Weight& weight) const
 {
+    const WeightShape& shape = weight.shape;
     Views views;
-    std::int64_t size = weight.roots;
     if (m_rule.averages) {
-        views.rowRoots = scratch(weight.roots, weight.rows);
-        views.columnRoots = scratch(weight.roots + weight.rows, weight.cols);
-        size += weight.rows + weight.cols;
+        views.rowRoots = scratch(weight.place.work, shape.rows);
+        views.columnRoots = scratch(weight.place.work + shape.rows, shape.cols);
     }
-    views.size = scratch(size, 1);
+    views.size = scratch(weight.place.size, 1);
     return views;
 }
 
 TensorView LightUpdates::gradientOf(const Task& task, const Weight& weight) const
 {
-    const TensorView flat = gradientOnDevice(m_memory, task, weight.first, weight.count());
-    return matrixView(flat.data, flat.dtype, weight.rows, weight.cols);
+    const TensorView flat = gradientOnDevice(m_memory, task, weight.shape.first, weight.count());
+    return matrixView(flat.data, flat.dtype, weight.shape.rows, weight.shape.cols);
 }
 
 Status LightUpdates::prepare(
     const Task& task, const StepInputs& inputs, const TensorView& scalars, Stream& stream)
 {
-    for (const Weight& weight : m_groups[static_cast<std::size_t>(task.group.value)].weights) {
+    for (const Weight& weight : groupOf(task).weights) {
         if (m_rule.averages)
             MR_TRY(average(task, weight, inputs, scalars, stream));
         MR_TRY(findSize(task, weight, inputs, scalars, stream));
@@ -74,31 +64,33 @@ Status LightUpdates::prepare(
 Status LightUpdates::average(const Task& task, const Weight& weight, const StepInputs& inputs,
     const TensorView& scalars, Stream& stream)
 {
-    const LightCounts& counts = m_groups[static_cast<std::size_t>(task.group.value)].counts;
+    const LightLayout& layout = groupOf(task).layout;
     const TensorView gradient = gradientOf(task, weight);
     const Views views = viewsOf(weight);
     MR_TRY(m_device.ops().rowSquares({gradient, scalars, {}, {}, views.rowRoots}, stream));
-    const TensorView parts = scratch(counts.parts, rowParts(weight.rows) * weight.cols);
+    const TensorView parts = scratch(layout.parts, rowParts(weight.shape.rows) * weight.shape.cols);
     MR_TRY(m_device.ops().columnSquares(
-        {gradient, scalars, matrixView(parts.data, DType::F32, rowParts(weight.rows), weight.cols),
+        {gradient, scalars,
+            matrixView(parts.data, DType::F32, rowParts(weight.shape.rows), weight.shape.cols),
             views.columnRoots},
         stream));
     std::byte* averages = m_memory.group(task.group).averages.data() +
-                          static_cast<std::size_t>(weight.averages) * sizeof(float);
-    const TensorView both = vectorView(averages, DType::F32, weight.rows + weight.cols);
+                          static_cast<std::size_t>(weight.place.averages) * sizeof(float);
+    const TensorView both = vectorView(averages, DType::F32, weight.shape.rows + weight.shape.cols);
     return m_device.ops().averageSquares(
-        {views.rowRoots, views.columnRoots, both.rows(0, weight.rows),
-            both.rows(weight.rows, weight.cols), scalars, inputs.light.past, inputs.light.present},
+        {views.rowRoots, views.columnRoots, both.rows(0, weight.shape.rows),
+            both.rows(weight.shape.rows, weight.shape.cols), scalars, inputs.light.past,
+            inputs.light.present},
         stream);
 }
 
 Status LightUpdates::findSize(const Task& task, const Weight& weight, const StepInputs& inputs,
     const TensorView& scalars, Stream& stream)
 {
-    const LightCounts& counts = m_groups[static_cast<std::size_t>(task.group.value)].counts;
+    const LightLayout& layout = groupOf(task).layout;
     const Views views = viewsOf(weight);
     StepSizeArgs size;
-    size.updateSums = scratch(counts.rowSums, weight.rows);
+    size.updateSums = scratch(layout.rowSums, weight.shape.rows);
     size.size = views.size;
     size.count = weight.count();
     size.rate = inputs.light.rate;
@@ -109,12 +101,13 @@ Status LightUpdates::findSize(const Task& task, const Weight& weight, const Step
                 : m_rule.averages ? StepRule::Limited
                                   : StepRule::Normalised;
     if (m_rule.isRelative) {
-        size.weightSums = scratch(counts.rowSums + weight.rows, weight.rows);
+        size.weightSums = scratch(layout.rowSums + weight.shape.rows, weight.shape.rows);
         const DType type = m_memory.compute();
-        std::byte* weights =
-            m_memory.updatedWeights(task) + static_cast<std::size_t>(weight.first) * sizeOf(type);
+        std::byte* weights = m_memory.updatedWeights(task) +
+                             static_cast<std::size_t>(weight.shape.first) * sizeOf(type);
         MR_TRY(m_device.ops().rowSquares(
-            {matrixView(weights, type, weight.rows, weight.cols), {}, {}, {}, size.weightSums},
+            {matrixView(weights, type, weight.shape.rows, weight.shape.cols), {}, {}, {},
+                size.weightSums},
             stream));
     }
     return m_device.ops().lightStepSize(size, stream);
@@ -125,9 +118,9 @@ Status LightUpdates::update(
 {
     constexpr unsigned kNumberBits = 24; // of a weight, below the number of the update
     const std::int64_t taskEnd = task.firstElement + task.elementCount;
-    for (const Weight& weight : m_groups[static_cast<std::size_t>(task.group.value)].weights) {
-        const std::int64_t first = std::max(weight.first, task.firstElement);
-        const std::int64_t count = std::min(weight.first + weight.count(), taskEnd) - first;
+    for (const Weight& weight : groupOf(task).weights) {
+        const std::int64_t first = std::max(weight.shape.first, task.firstElement);
+        const std::int64_t count = std::min(weight.shape.first + weight.count(), taskEnd) - first;
         if (count <= 0)
             continue;
         const Views views = viewsOf(weight);
@@ -140,8 +133,8 @@ Status LightUpdates::update(
         args.columnRoots = views.columnRoots;
         args.size = views.size;
         args.scalars = scalars;
-        args.first = first - weight.first;
-        args.cols = weight.cols;
+        args.first = first - weight.shape.first;
+        args.cols = weight.shape.cols;
         args.decay = inputs.light.decay;
         args.decayed = weight.decayed;
         args.key = inputs.seed;

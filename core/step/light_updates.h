@@ -33,21 +33,17 @@ public:
         const Task& task, const StepInputs& inputs, const TensorView& scalars, Stream& stream);
 
 private:
-    // One weight of a group, and where its values lie in averages and in the scratch.
     struct Weight {
-        std::int64_t first = 0; // element in the group
-        std::int64_t rows = 0;
-        std::int64_t cols = 0;
+        WeightShape shape;
+        LightLayout::Place place;
         bool decayed = false;
         std::int64_t number = 0; // among all weights of the run
-        std::int64_t averages = 0;
-        std::int64_t roots = 0;
 
-        std::int64_t count() const noexcept { return rows * cols; }
+        std::int64_t count() const noexcept { return shape.rows * shape.cols; }
     };
     struct Group {
         std::vector<Weight> weights;
-        LightCounts counts;
+        LightLayout layout;
     };
 
     // Rows then columns of a weight, and its step size; roots are null without averages.
@@ -58,6 +54,10 @@ private:
     };
 
     Views viewsOf(const Weight& weight) const;
+    const Group& groupOf(const Task& task) const
+    {
+        return m_groups[static_cast<std::size_t>(task.group.value)];
+    }
     TensorView scratch(std::int64_t first, std::int64_t count) const;
     TensorView gradientOf(const Task& task, const Weight& weight) const;
     Status average(const Task& task, const Weight& weight, const StepInputs& inputs,

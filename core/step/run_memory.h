@@ -116,7 +116,7 @@ public:
     std::size_t batchBytes = 0;
     std::span<std::byte> staging; // pinned
     std::vector<StateSlot> stateSlots;
-    std::byte* updateScratch = nullptr; // device: of light updates (LightCounts)
+    std::byte* updateScratch = nullptr; // device: of light updates (LightLayout)
     std::optional<WindowMemory> window; // for policies that split gradients by columns
     std::byte* uploadLanding = nullptr; // F32: both planes of a tile, to be joined
     std::byte* packedLanding = nullptr; // device: packed weights of a group, on their way to a slot

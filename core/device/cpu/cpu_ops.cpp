@@ -130,14 +130,12 @@ public:
 
     Status rmsNorm(const RmsNormArgs& args, Stream& stream) override
     {
-        MR_TRY(checkRmsNorm(args));
-        return on(stream).enqueue([this, args] { cpu::rmsNorm(args, m_pool); });
+        return pooled<checkRmsNorm, cpu::rmsNorm>(args, stream);
     }
 
     Status rmsNormBackward(const RmsNormBackwardArgs& args, Stream& stream) override
     {
-        MR_TRY(checkRmsNormBackward(args));
-        return on(stream).enqueue([this, args] { cpu::rmsNormBackward(args, m_pool); });
+        return pooled<checkRmsNormBackward, cpu::rmsNormBackward>(args, stream);
     }
 
     Status linear(const LinearArgs& args, Stream& stream) override
@@ -174,38 +172,32 @@ public:
 
     Status adapterNorms(const AdapterNormsArgs& args, Stream& stream) override
     {
-        MR_TRY(checkAdapterNorms(args));
-        return on(stream).enqueue([this, args] { cpu::adapterNorms(args, m_pool); });
+        return pooled<checkAdapterNorms, cpu::adapterNorms>(args, stream);
     }
 
     Status scaleColumns(const ScaleColumnsArgs& args, Stream& stream) override
     {
-        MR_TRY(checkScaleColumns(args));
-        return on(stream).enqueue([this, args] { cpu::scaleColumns(args, m_pool); });
+        return pooled<checkScaleColumns, cpu::scaleColumns>(args, stream);
     }
 
     Status columnDots(const ColumnDotsArgs& args, Stream& stream) override
     {
-        MR_TRY(checkColumnDots(args));
-        return on(stream).enqueue([this, args] { cpu::columnDots(args, m_pool); });
+        return pooled<checkColumnDots, cpu::columnDots>(args, stream);
     }
 
     Status biasGradient(const BiasGradientArgs& args, Stream& stream) override
     {
-        MR_TRY(checkBiasGradient(args));
-        return on(stream).enqueue([this, args] { cpu::biasGradient(args, m_pool); });
+        return pooled<checkBiasGradient, cpu::biasGradient>(args, stream);
     }
 
     Status dequantizeNf4(const DequantizeNf4Args& args, Stream& stream) override
     {
-        MR_TRY(checkDequantizeNf4(args));
-        return on(stream).enqueue([this, args] { cpu::dequantizeNf4(args, m_pool); });
+        return pooled<checkDequantizeNf4, cpu::dequantizeNf4>(args, stream);
     }
 
     Status quantize(const QuantizeArgs& args, Stream& stream) override
     {
-        MR_TRY(checkQuantize(args));
-        return on(stream).enqueue([this, args] { cpu::quantize(args, m_pool); });
+        return pooled<checkQuantize, cpu::quantize>(args, stream);
     }
 
     Status codeProduct(const CodeProductArgs& args, Stream& stream) override
@@ -216,20 +208,17 @@ public:
 
     Status rope(const RopeArgs& args, Stream& stream) override
     {
-        MR_TRY(checkRope(args));
-        return on(stream).enqueue([this, args] { cpu::rope(args, m_pool); });
+        return pooled<checkRope, cpu::rope>(args, stream);
     }
 
     Status headNormRope(const HeadNormRopeArgs& args, Stream& stream) override
     {
-        MR_TRY(checkHeadNormRope(args));
-        return on(stream).enqueue([this, args] { cpu::headNormRope(args, m_pool); });
+        return pooled<checkHeadNormRope, cpu::headNormRope>(args, stream);
     }
 
     Status headNormRopeBackward(const HeadNormRopeBackwardArgs& args, Stream& stream) override
     {
-        MR_TRY(checkHeadNormRopeBackward(args));
-        return on(stream).enqueue([this, args] { cpu::headNormRopeBackward(args, m_pool); });
+        return pooled<checkHeadNormRopeBackward, cpu::headNormRopeBackward>(args, stream);
     }
 
     Status attention(const AttentionArgs& args, Stream& stream) override
@@ -247,26 +236,22 @@ public:
 
     Status swiglu(const SwigluArgs& args, Stream& stream) override
     {
-        MR_TRY(checkSwiglu(args));
-        return on(stream).enqueue([this, args] { cpu::swiglu(args, m_pool); });
+        return pooled<checkSwiglu, cpu::swiglu>(args, stream);
     }
 
     Status swigluBackward(const SwigluBackwardArgs& args, Stream& stream) override
     {
-        MR_TRY(checkSwigluBackward(args));
-        return on(stream).enqueue([this, args] { cpu::swigluBackward(args, m_pool); });
+        return pooled<checkSwigluBackward, cpu::swigluBackward>(args, stream);
     }
 
     Status softcap(const SoftcapArgs& args, Stream& stream) override
     {
-        MR_TRY(checkSoftcap(args));
-        return on(stream).enqueue([this, args] { cpu::softcap(args, m_pool); });
+        return pooled<checkSoftcap, cpu::softcap>(args, stream);
     }
 
     Status crossEntropy(const CrossEntropyArgs& args, Stream& stream) override
     {
-        MR_TRY(checkCrossEntropy(args));
-        return on(stream).enqueue([this, args] { cpu::crossEntropy(args, m_pool); });
+        return pooled<checkCrossEntropy, cpu::crossEntropy>(args, stream);
     }
 
     Status sum(const SumArgs& args, Stream& stream) override
@@ -277,32 +262,27 @@ public:
 
     Status add(const AddArgs& args, Stream& stream) override
     {
-        MR_TRY(checkAdd(args));
-        return on(stream).enqueue([this, args] { cpu::add(args, m_pool); });
+        return pooled<checkAdd, cpu::add>(args, stream);
     }
 
     Status dropout(const DropoutArgs& args, Stream& stream) override
     {
-        MR_TRY(checkDropout(args));
-        return on(stream).enqueue([this, args] { cpu::dropout(args, m_pool); });
+        return pooled<checkDropout, cpu::dropout>(args, stream);
     }
 
     Status accumulate(const AccumulateArgs& args, Stream& stream) override
     {
-        MR_TRY(checkAccumulate(args));
-        return on(stream).enqueue([this, args] { cpu::accumulate(args, m_pool); });
+        return pooled<checkAccumulate, cpu::accumulate>(args, stream);
     }
 
     Status finishGradient(const FinishGradientArgs& args, Stream& stream) override
     {
-        MR_TRY(checkFinishGradient(args));
-        return on(stream).enqueue([this, args] { cpu::finishGradient(args, m_pool); });
+        return pooled<checkFinishGradient, cpu::finishGradient>(args, stream);
     }
 
     Status normBlocks(const NormBlocksArgs& args, Stream& stream) override
     {
-        MR_TRY(checkNormBlocks(args));
-        return on(stream).enqueue([this, args] { cpu::normBlocks(args, m_pool); });
+        return pooled<checkNormBlocks, cpu::normBlocks>(args, stream);
     }
 
     Status normJoin(const NormJoinArgs& args, Stream& stream) override
@@ -313,26 +293,22 @@ public:
 
     Status adamw(const AdamwArgs& args, Stream& stream) override
     {
-        MR_TRY(checkAdamw(args));
-        return on(stream).enqueue([this, args] { cpu::adamw(args, m_pool); });
+        return pooled<checkAdamw, cpu::adamw>(args, stream);
     }
 
     Status adamwCompact(const AdamwCompactArgs& args, Stream& stream) override
     {
-        MR_TRY(checkAdamwCompact(args));
-        return on(stream).enqueue([this, args] { cpu::adamwCompact(args, m_pool); });
+        return pooled<checkAdamwCompact, cpu::adamwCompact>(args, stream);
     }
 
     Status rowSquares(const RowSquaresArgs& args, Stream& stream) override
     {
-        MR_TRY(checkRowSquares(args));
-        return on(stream).enqueue([this, args] { cpu::rowSquares(args, m_pool); });
+        return pooled<checkRowSquares, cpu::rowSquares>(args, stream);
     }
 
     Status columnSquares(const ColumnSquaresArgs& args, Stream& stream) override
     {
-        MR_TRY(checkColumnSquares(args));
-        return on(stream).enqueue([this, args] { cpu::columnSquares(args, m_pool); });
+        return pooled<checkColumnSquares, cpu::columnSquares>(args, stream);
     }
 
     Status averageSquares(const AverageSquaresArgs& args, Stream& stream) override
@@ -349,53 +325,53 @@ public:
 
     Status lightUpdate(const LightUpdateArgs& args, Stream& stream) override
     {
-        MR_TRY(checkLightUpdate(args));
-        return on(stream).enqueue([this, args] { cpu::lightUpdate(args, m_pool); });
+        return pooled<checkLightUpdate, cpu::lightUpdate>(args, stream);
     }
 
     Status join(const JoinArgs& args, Stream& stream) override
     {
-        MR_TRY(checkJoin(args));
-        return on(stream).enqueue([this, args] { cpu::join(args, m_pool); });
+        return pooled<checkJoin, cpu::join>(args, stream);
     }
 
     Status split(const SplitArgs& args, Stream& stream) override
     {
-        MR_TRY(checkSplit(args));
-        return on(stream).enqueue([this, args] { cpu::split(args, m_pool); });
+        return pooled<checkSplit, cpu::split>(args, stream);
     }
 
     Status cast(const CastArgs& args, Stream& stream) override
     {
-        MR_TRY(checkCast(args));
-        return on(stream).enqueue([this, args] { cpu::cast(args, m_pool); });
+        return pooled<checkCast, cpu::cast>(args, stream);
     }
 
     Status fill(const FillArgs& args, Stream& stream) override
     {
-        MR_TRY(checkFill(args));
-        return on(stream).enqueue([this, args] { cpu::fill(args, m_pool); });
+        return pooled<checkFill, cpu::fill>(args, stream);
     }
 
     Status columnEnergy(const ColumnEnergyArgs& args, Stream& stream) override
     {
-        MR_TRY(checkColumnEnergy(args));
-        return on(stream).enqueue([this, args] { cpu::columnEnergy(args, m_pool); });
+        return pooled<checkColumnEnergy, cpu::columnEnergy>(args, stream);
     }
 
     Status gatherColumns(const GatherColumnsArgs& args, Stream& stream) override
     {
-        MR_TRY(checkGatherColumns(args));
-        return on(stream).enqueue([this, args] { cpu::gatherColumns(args, m_pool); });
+        return pooled<checkGatherColumns, cpu::gatherColumns>(args, stream);
     }
 
     Status scatterColumns(const ScatterColumnsArgs& args, Stream& stream) override
     {
-        MR_TRY(checkScatterColumns(args));
-        return on(stream).enqueue([this, args] { cpu::scatterColumns(args, m_pool); });
+        return pooled<checkScatterColumns, cpu::scatterColumns>(args, stream);
     }
 
 private:
+    // Checks the call, and runs the kernel when the stream comes to it.
+    template <auto kCheck, auto kKernel, typename Args>
+    Status pooled(const Args& args, Stream& stream)
+    {
+        MR_TRY(kCheck(args));
+        return on(stream).enqueue([this, args] { kKernel(args, m_pool); });
+    }
+
     // Every stream a CpuDevice makes is one.
     static CpuStream& on(Stream& stream) noexcept { return static_cast<CpuStream&>(stream); }
 

@@ -69,7 +69,7 @@ private Q_SLOTS:
     void aRecordGoesOnWithItsOwnOptimizerAlone();
 
 private:
-    // Of a run that never stopped, under `resident`.
+    // Hash of a run that never stopped, under `resident`.
     std::string expected(const RunSpec& spec);
 
     RunRig m_rig;
