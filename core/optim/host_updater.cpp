@@ -121,10 +121,9 @@ void HostUpdater::threadLoop()
             lock.unlock();
             runTile(tile);
             lock.lock();
-            if (++m_tilesDone == m_tileCount) {
+            if (++m_tilesDone == m_tileCount) { // this thread prepares the next job: wake no other
                 m_tileCount = m_nextTile = m_tilesDone = 0;
                 finishJob();
-                m_changed.notify_all();
             }
         } else if (m_tileCount == 0 && !m_preparing) {
             m_preparing = true;

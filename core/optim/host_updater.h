@@ -73,7 +73,7 @@ class HostUpdater
 {
 public:
     // Tiles are cut at multiples of this from the start of a range; it divides by 1,024.
-    static constexpr std::size_t kTileElements = std::size_t{1} << 18;
+    static constexpr std::size_t kTileElements = std::size_t{1} << 15;
     // Jobs submitted but not finished, beyond which submit() blocks.
     static constexpr std::size_t kMaxJobs = 1024;
 

@@ -14,9 +14,11 @@ LightLayout lightLayout(Optimizer optimizer, std::span<const WeightShape> weight
     for (const WeightShape& weight : weights) {
         const std::int64_t both = infoOf(optimizer).averages ? weight.rows + weight.cols : 0;
         const std::int64_t parts = (weight.rows + kPartRows - 1) / kPartRows * weight.cols;
-        layout.places.push_back({layout.averages, layout.rowSums, layout.rowSums + both});
+        const std::int64_t columns = layout.rowSums;
+        const std::int64_t rows = columns + (both > 0 ? weight.cols : 0);
+        layout.places.push_back({layout.averages, columns, rows, columns + both});
         layout.averages += both;
-        layout.rowSums += both + 1;
+        layout.rowSums = (columns + both + kLightVector) / kLightVector * kLightVector;
         mostRows = std::max(mostRows, weight.rows);
         mostParts = std::max(mostParts, both > 0 ? parts : 0);
     }

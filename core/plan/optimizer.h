@@ -69,12 +69,14 @@ inline constexpr std::int64_t kPartRows = 1024;
 
 // Values on the device that light updates of a group need: averages, which the run keeps, and work
 // that the update of the next group writes over. A weight has its rows and then its columns in
-// either, and in `work` its step size behind them.
+// either, and in `work` its step size.
 struct LightLayout {
     struct Place {
         std::int64_t averages = 0;
-        std::int64_t work = 0;
-        std::int64_t size = 0; // in `work`
+        // In `work`. Kernels read columns in vectors: a multiple of kLightVector.
+        std::int64_t columns = 0;
+        std::int64_t rows = 0;
+        std::int64_t size = 0;
     };
     std::vector<Place> places; // by weight
     std::int64_t averages = 0; // in all
@@ -84,6 +86,7 @@ struct LightLayout {
     std::int64_t parts = 0;
     std::int64_t work = 0; // in all
 };
+inline constexpr std::int64_t kLightVector = 8;
 LightLayout lightLayout(Optimizer optimizer, std::span<const WeightShape> weights);
 
 } // namespace mr

@@ -51,6 +51,26 @@ void encode(DType type, double value, std::byte* to)
     }
 }
 
+void encodeAs(DType type, const Values& values, std::span<std::byte> to)
+{
+    for (std::size_t i = 0; i < values.size(); ++i)
+        encode(type, values[i], to.data() + i * sizeOf(type));
+}
+
+std::vector<std::byte> encodedAs(DType type, const Values& values)
+{
+    std::vector<std::byte> bytes(values.size() * sizeOf(type));
+    encodeAs(type, values, bytes);
+    return bytes;
+}
+
+// Fills `to` with `period`, over and over.
+void repeat(std::span<const std::byte> period, std::span<std::byte> to)
+{
+    for (std::size_t done = 0; done < to.size(); done += period.size())
+        std::memcpy(to.data() + done, period.data(), std::min(period.size(), to.size() - done));
+}
+
 template <typename T>
 double read(const std::byte* from)
 {
@@ -138,23 +158,29 @@ Input CaseRun::repeated(DType type, const Dims& dims)
 {
     constexpr std::int64_t kPeriod = 65'521; // a prime: rows do not repeat where columns do
     const Values period = random(type, {kPeriod}).values;
-    Values values(static_cast<std::size_t>(shaped(type, dims).count()));
-    for (std::size_t i = 0; i < values.size(); ++i)
-        values[i] = period[i % period.size()];
-    return given(type, dims, values);
+    Input input{unset(type, dims), Values(static_cast<std::size_t>(shaped(type, dims).count()))};
+    repeat(std::as_bytes(std::span(period)), std::as_writable_bytes(std::span(input.values)));
+    const std::vector<std::byte> encoded = encodedAs(type, period);
+    upload(input.view, [&](std::span<std::byte> to) { repeat(encoded, to); });
+    return input;
 }
 
 Input CaseRun::given(DType type, const Dims& dims, const Values& values)
 {
-    Input input{blank(type, dims), values};
-    std::vector<std::byte> bytes(input.view.bytes());
-    for (std::size_t i = 0; i < values.size(); ++i)
-        encode(type, values[i], bytes.data() + i * sizeOf(type));
-    upload(input.view, bytes);
+    Input input{unset(type, dims), values};
+    upload(input.view, [&](std::span<std::byte> to) { encodeAs(type, values, to); });
     return input;
 }
 
 TensorView CaseRun::blank(DType type, const Dims& dims)
+{
+    TensorView view = unset(type, dims);
+    upload(view, [](std::span<std::byte> to) { std::ranges::fill(to, std::byte{0xFF}); });
+    return view;
+}
+
+// Memory for a tensor, with any bytes.
+TensorView CaseRun::unset(DType type, const Dims& dims)
 {
     TensorView view = shaped(type, dims);
     // An optional tensor is one with memory, so an empty one has some as well.
@@ -164,7 +190,6 @@ TensorView CaseRun::blank(DType type, const Dims& dims)
     view.data = m_owned.back().data();
     if (view.data)
         view.data += late;
-    upload(view, std::vector<std::byte>(view.bytes(), std::byte{0xFF}));
     return view;
 }
 
@@ -247,15 +272,24 @@ Buffer CaseRun::allocate(std::size_t bytes, MemoryKind kind)
     return std::move(buffer.value());
 }
 
-void CaseRun::upload(const TensorView& view, const std::vector<std::byte>& bytes)
+// Pinned memory is dear to allocate: one piece serves every copy of the run, and grows.
+std::span<std::byte> CaseRun::stage(std::size_t bytes)
 {
-    if (bytes.empty())
+    if (m_stage.bytes() < bytes) {
+        m_stage = {}; // first: both need not fit
+        m_stage = allocate(bytes, MemoryKind::PinnedHost);
+    }
+    return m_status.ok() ? std::span(m_stage.data(), bytes) : std::span<std::byte>();
+}
+
+template <typename Fill>
+void CaseRun::upload(const TensorView& view, Fill fill)
+{
+    const std::span<std::byte> staged = stage(view.bytes());
+    if (staged.empty())
         return;
-    Buffer pinned = allocate(bytes.size(), MemoryKind::PinnedHost);
-    if (!m_status.ok())
-        return;
-    std::memcpy(pinned.data(), bytes.data(), bytes.size());
-    call(m_stream->copy(view.data, {pinned.data(), bytes.size()}));
+    fill(staged);
+    call(m_stream->copy(view.data, staged));
 }
 
 std::vector<std::byte> CaseRun::download(const TensorView& view)
@@ -263,12 +297,12 @@ std::vector<std::byte> CaseRun::download(const TensorView& view)
     std::vector<std::byte> bytes(view.bytes());
     if (bytes.empty())
         return bytes;
-    Buffer pinned = allocate(bytes.size(), MemoryKind::PinnedHost);
-    if (!m_status.ok())
+    const std::span<std::byte> staged = stage(bytes.size());
+    if (staged.empty())
         return bytes;
-    call(m_stream->copy(pinned.data(), {view.data, bytes.size()}));
+    call(m_stream->copy(staged.data(), {view.data, bytes.size()}));
     if (m_status.ok())
-        std::memcpy(bytes.data(), pinned.data(), bytes.size());
+        std::memcpy(bytes.data(), staged.data(), bytes.size());
     return bytes;
 }
 

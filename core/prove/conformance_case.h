@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -108,7 +109,11 @@ public:
 private:
     std::vector<std::byte> download(const TensorView& view);
     Buffer allocate(std::size_t bytes, MemoryKind kind);
-    void upload(const TensorView& view, const std::vector<std::byte>& bytes);
+    TensorView unset(DType type, const Dims& dims);
+    std::span<std::byte> stage(std::size_t bytes);
+    // fill(bytes) writes them.
+    template <typename Fill>
+    void upload(const TensorView& view, Fill fill);
     void finish();
 
     Device& m_device;
@@ -117,6 +122,7 @@ private:
     std::unique_ptr<Stream> m_stream;
     std::unique_ptr<Event> m_event;
     std::vector<Buffer> m_owned;
+    Buffer m_stage;
     Status m_status;
     double m_error = 0.0;
     std::string m_worst;

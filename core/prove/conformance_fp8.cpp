@@ -120,15 +120,50 @@ Input codes(CaseRun& run, DType type, std::int64_t rows, std::int64_t cols)
     return run.given(type, {rows, cols}, values);
 }
 
-// Tensor cores of some cards keep about 14 bits below the largest product of a group of 128, and
-// add the groups in F32 (DeepSeek-V3 technical report, arXiv 2412.19437, 3.3.2): at most 2^-13 of
-// the sum of magnitudes.
-constexpr double kUnitOfCodes = 1.0 / (1 << 13);
-
-double scaledTolerance(const Dot& dot, std::int64_t depth, DType out)
+// Tensor cores of some cards align the products that they add at once, and the sum so far, with the
+// largest of them, and cut off what lies more than 13 bits below it: each may lose 2^-13 of the
+// largest. Source: DeepSeek-V3 technical report (arXiv 2412.19437), 3.3.2, which has 32 products at
+// once and about 14 bits on an H800.
+class CodeDot
 {
-    return dot.tolerance(depth, out) + kUnitOfCodes * dot.magnitude;
-}
+public:
+    void add(double product)
+    {
+        m_dot.add(product);
+        m_largest = std::max({m_largest, std::abs(product), std::abs(m_dot.sum)});
+        if (++m_terms == kAtOnce)
+            closeGroup();
+    }
+
+    // What is added in F32, behind the products.
+    void addInFull(double term)
+    {
+        closeGroup();
+        m_dot.add(term);
+    }
+
+    double sum() const { return m_dot.sum; }
+
+    double tolerance(std::int64_t depth, DType out)
+    {
+        closeGroup();
+        return m_dot.tolerance(depth, out) + m_lost;
+    }
+
+private:
+    static constexpr int kAtOnce = 32;
+
+    void closeGroup()
+    {
+        m_lost += std::ldexp(m_largest * (m_terms + 1), -13);
+        m_largest = m_terms = 0;
+    }
+
+    Dot m_dot;
+    double m_largest = 0.0; // of the products at hand and the sums among them
+    int m_terms = 0;
+    double m_lost = 0.0;
+};
 
 void codeProduct(CaseRun& run, DType type, DType out, const CodeShape& s, bool bias)
 {
@@ -145,13 +180,13 @@ void codeProduct(CaseRun& run, DType type, DType out, const CodeShape& s, bool b
     Values tolerance;
     for (std::int64_t i = 0; i < s.m; ++i)
         for (std::int64_t j = 0; j < s.n; ++j) {
-            Dot dot;
+            CodeDot dot;
             for (std::int64_t l = 0; l < s.k; ++l)
                 dot.add(scale * a(i * s.k + l) * b(j * s.k + l));
             if (bias)
-                dot.add(add(j));
-            want.push_back(dot.sum);
-            tolerance.push_back(scaledTolerance(dot, s.k, out));
+                dot.addInFull(add(j));
+            want.push_back(dot.sum());
+            tolerance.push_back(dot.tolerance(s.k, out));
         }
     run.expect("out", args.out, want, tolerance);
 }

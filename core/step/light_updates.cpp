@@ -37,8 +37,8 @@ LightUpdates::Views LightUpdates::viewsOf(const Weight& weight) const
     const WeightShape& shape = weight.shape;
     Views views;
     if (m_rule.averages) {
-        views.rowRoots = scratch(weight.place.work, shape.rows);
-        views.columnRoots = scratch(weight.place.work + shape.rows, shape.cols);
+        views.rowRoots = scratch(weight.place.rows, shape.rows);
+        views.columnRoots = scratch(weight.place.columns, shape.cols);
     }
     views.size = scratch(weight.place.size, 1);
     return views;

@@ -8,6 +8,8 @@ namespace mr {
 namespace {
 
 constexpr std::size_t kPiece = HostUpdater::kTileElements;
+// Of an update: checkpoints hold sums that are laid out by it.
+constexpr std::size_t kUpdatePiece = std::size_t{1} << 18;
 
 std::size_t ceilDiv(std::size_t n, std::size_t by)
 {
@@ -74,7 +76,7 @@ void update(const UpdateTile& work, std::size_t piece) noexcept
 std::size_t pieceRows(std::size_t cols) noexcept
 {
     const std::size_t whole = rowsOfWholeGroups(cols);
-    return std::max(whole, kPiece / cols / whole * whole);
+    return std::max(whole, kUpdatePiece / cols / whole * whole);
 }
 
 std::size_t WindowWork::open() noexcept

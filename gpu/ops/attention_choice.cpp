@@ -63,20 +63,9 @@ double busyShare(const AttentionGrid& grid, int rows, int slots)
                    : 1.0;
 }
 
-int rowsForSlots(const AttentionGrid& grid, std::span<const int> rows, int slots)
+double rateOfRows(int rows) noexcept
 {
-    int best = rows.front();
-    double bestShare = 0.0;
-    for (const int candidate : rows) {
-        const double share = busyShare(grid, candidate, slots);
-        if (share >= kBusyEnough)
-            return candidate;
-        if (share > bestShare) {
-            best = candidate;
-            bestShare = share;
-        }
-    }
-    return best;
+    return rows >= 128 ? 1.0 : rows >= 64 ? 0.94 : rows >= 48 ? 0.9 : 0.86;
 }
 
 int blocksOnSm(const AttentionCard& card, const AttentionTile& tile) noexcept
@@ -104,8 +93,11 @@ int AttentionChoice::rows(const AttentionGrid& grid)
             return choice.rows;
     Choice& place = m_last[m_next];
     m_next = (m_next + 1) % m_last.size();
-    place = {grid, rowsForSlots(grid, preferredRows(grid.kernel, grid.headDim),
-                       slots(grid.kernel, grid.headDim))};
+    const auto speed = [&](int rows) {
+        return rateOfRows(rows) * busyShare(grid, rows, slots(grid, rows));
+    };
+    // Of equal ones the first, which has the most rows.
+    place = {grid, *std::ranges::max_element(preferredRows(grid.kernel, grid.headDim), {}, speed)};
     return place.rows;
 }
 
@@ -123,10 +115,10 @@ std::span<const int> AttentionChoice::preferredRows(
     return {first, rows.end()};
 }
 
-int AttentionChoice::slots(AttentionKernel kernel, int headDim) const noexcept
+int AttentionChoice::slots(const AttentionGrid& grid, int rows) const noexcept
 {
-    const int largest = attentionRows(kernel, headDim).front();
-    return m_card.multiprocessors * blocksOnSm(m_card, attentionTile(kernel, headDim, largest));
+    return m_card.multiprocessors *
+           blocksOnSm(m_card, attentionTile(grid.kernel, grid.headDim, rows));
 }
 
 } // namespace mr::gpu

@@ -75,10 +75,9 @@ constexpr AttentionTile attentionTile(AttentionKernel kernel, int headDim, int r
 // each tile of columns it walks over and one more for its own rows.
 double busyShare(const AttentionGrid& grid, int rows, int slots);
 
-// Returns the first of `rows` with a share of at least kBusyEnough, else the one with the largest
-// share. Precondition: not empty.
-inline constexpr double kBusyEnough = 0.85;
-int rowsForSlots(const AttentionGrid& grid, std::span<const int> rows, int slots);
+// Work in a unit of time of a card full of blocks with so many rows, for 128 of them; measured on
+// an H200 (tests/bench/gpu.md).
+double rateOfRows(int rows) noexcept;
 
 struct AttentionCard {
     int computeMajor = 0;
@@ -91,8 +90,7 @@ int blocksOnSm(const AttentionCard& card, const AttentionTile& tile) noexcept;
 
 // Chooses for one card.
 //
-// Slots are those of the largest tile. A smaller one may have more, and its blocks then share an
-// SM that larger ones would have for themselves: the end of the grid is judged alike for all.
+// The tile with the largest product of its rate and its share is the fastest.
 //
 // Threads  Engine thread. Choices are remembered without allocating.
 class AttentionChoice
@@ -110,7 +108,8 @@ public:
     // hold one block of 128 rows of 128, and two of 64.
     std::span<const int> preferredRows(AttentionKernel kernel, int headDim) const noexcept;
 
-    int slots(AttentionKernel kernel, int headDim) const noexcept;
+    // Blocks of so many rows that the card holds at once.
+    int slots(const AttentionGrid& grid, int rows) const noexcept;
 
 private:
     struct Choice {

@@ -11,6 +11,7 @@
 # MILLRACE=PROGRAM                 default: build/portable/bin/millrace of this tree
 # MILLRACE_GPU_SECONDS=540         time for everything; with less, every limit shrinks alike
 # MILLRACE_GPU_HOST_MEMORY=100GiB  host budget of the 7B zero-offload run
+# MILLRACE_GPU_PARTS='bits steps'  these parts in this order; default: all but suspects and soak
 # PYTHON=PROGRAM                   a Python with PyTorch; default: the first that is found
 #
 # Prints a summary of at most 60 lines first and last. Each command gets one verdict: ok, failed RC,
@@ -23,6 +24,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
 millrace=${MILLRACE:-$root/build/portable/bin/millrace}
 total=${MILLRACE_GPU_SECONDS:-540}
+parts=${MILLRACE_GPU_PARTS:-ops fresh selftest bits losses bench steps kernels offload light peers driver sanitizer profiler}
 results=${1:-${OUT:-$PWD}/results.tar.gz}
 ulimit -c 0 # a core of a process with 90 GB would fill the disk
 
@@ -44,6 +46,10 @@ mkdir -p "$(dirname "$results")" 2>/dev/null
 . "$here/gpu_machine.sh"
 # shellcheck source=tests/bench/gpu_parts.sh
 . "$here/gpu_parts.sh"
+
+for part in $parts; do
+    declare -F "part_$part" >/dev/null || { echo "there is no part $part" >&2 && exit 2; }
+done
 
 # make_work: sets `work`, a folder where outputs are collected, on a disk that has room.
 make_work() {
@@ -91,7 +97,7 @@ describe_machine
 pack
 summary
 printf '\n'
-for part in ops fresh selftest bits losses bench steps kernels offload peers driver sanitizer profiler; do
+for part in $parts; do
     state="running $part"
     "part_$part"
 done

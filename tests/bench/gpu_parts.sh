@@ -38,6 +38,15 @@ part_ops() {
     done
 }
 
+# part_suspects: ops alone, where selftest did not pass; shorter than part_ops where it did.
+part_suspects() {
+    local i
+    for i in "${!names[@]}"; do
+        [ "${names[i]}" != selftest ] || [ "${verdicts[i]}" != ok ] || return 0
+    done
+    part_ops
+}
+
 # fresh NAME OPTIONS...: a step in a new process. The CUDA driver loads a kernel when it is first
 # launched, and may wait for the card then, which may wait for us. With CUDA_MODULE_LOADING=EAGER
 # it loads all kernels at once: a run that passes only with it has this fault.
@@ -137,6 +146,35 @@ part_offload() {
     bench_step "$name" 170 7b --seq-len 2048 --policy zero-offload --accumulate 4 --steps 2 \
         --host-memory "$budget" && step_figures "$name"
     figure "$name: $remark before it"
+}
+
+# part_light: small steps of 1.5B, by where the state is and what updates the weights; 8B as a PC of 12 and 32 GB has it.
+part_light() {
+    local row name model=1.5b may_not_fit=yes options
+    for row in "adamw resident" "adamw zero-offload" "adamw zero-offload --policy-option state=compact" "adamw streamed" \
+        "factored resident" "factored zero-offload" "factored streamed" "factored streamed --weights bf16-random"; do
+        read -ra options <<<"$row"
+        name="light 1.5b $row"
+        bench_step "${name/ --policy-option / }" 40 1.5b --seq-len 2048 --steps 3 --optimizer "${options[0]}" \
+            --policy "${options[1]}" "${options[@]:2}" && step_figures "${name/ --policy-option / }"
+    done
+    bench_step "light 8b in 12 and 27.5 GB" 80 qwen3-8b --seq-len 2048 --steps 3 --optimizer factored --policy streamed \
+        --device-memory 12GB --host-memory 27.5GB && step_figures "light 8b in 12 and 27.5 GB"
+}
+
+# part_soak: runs of the sample under every policy, killed and resumed, six at a time; one soak.sh for each.
+part_soak() {
+    local policies=(resident zero-offload zero-offload:tile=64KiB zero-offload-dpu deep-optimizer-states zenflow:interval=3
+        streamed streamed:buffers=1 ssd-vertical ssd-vertical:weights-on-disk=1:gradients-on-disk=1:tile=64KiB
+        light/resident light/streamed:tile=64KiB light/ssd-vertical:weights-on-disk=1:tile=64KiB random/resident
+        random/streamed adalomo/resident adalomo/zero-offload lora/resident lora/streamed qlora/resident
+        qlora/streamed:buffers=1)
+    local line
+    timed soak 150 bash -c 'printf "%s\n" "${@:2}" | MILLRACE=$0 xargs -P 6 -I{} bash "$1" --device cuda --kills 2 \
+        --steps 24 --every 4 --policy {}' "$millrace" "$here/soak.sh" "${policies[@]}"
+    while read -r line; do
+        figure "soak: $line"
+    done < <(grep -E '[(a-z]' "$output.txt" | grep -v '^| policy\|^seed')
 }
 
 part_peers() {

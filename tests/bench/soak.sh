@@ -7,7 +7,7 @@ root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.." && pwd)
 usage() {
     cat <<'TEXT'
 tests/bench/soak.sh [--kills N] [--policy P[,P...]] [--folder F] [--steps N] [--every N] [--seed N]
-              [--precision P] [--threads N] [--with OPTIONS]
+              [--precision P] [--device D] [--threads N] [--with OPTIONS]
 tests/bench/soak.sh --fuzz [options of fuzz.sh]    the fuzz targets instead, 20 minutes each
 tests/bench/soak.sh --ptx [--help]                 the PTX machine instead: all that the gate leaves out
 
@@ -29,6 +29,7 @@ steps=60
 every=2
 precision=bf16
 threads=1
+device=cpu
 more=
 seed=$((RANDOM * 32768 + RANDOM))
 place=${TMPDIR:-/tmp}
@@ -64,6 +65,7 @@ while [ $# -gt 0 ]; do
     --seed) seed=$2 ;;
     --precision) precision=$2 ;;
     --threads) threads=$2 ;;
+    --device) device=$2 ;;
     --with) more=$2 ;;
     *) usage >&2 && exit 2 ;;
     esac
@@ -96,7 +98,7 @@ command_of() {
     esac
     IFS=: read -ra parts <<<"${1#*/}"
     arguments=(--model "$root/resources/sample/model" --data "$root/resources/sample/train.jsonl"
-        --seq-len 48 --micro-batch 2 --accumulate 2 --lr 1e-3 --precision "$precision" --device cpu
+        --seq-len 48 --micro-batch 2 --accumulate 2 --lr 1e-3 --precision "$precision" --device "$device"
         --threads "$threads" --steps "$steps" --eval-every 4 --hold-out 0.01 --checkpoint-every "$every"
         --policy "${parts[0]}" ${trained[@]+"${trained[@]}"})
     local option options
@@ -164,8 +166,8 @@ soak() {
 
 failed=0
 echo "seed $seed"
-echo "| policy | kills | inside a checkpoint | while opening | resumes | begun again | runs | equal |"
-echo "|---|---|---|---|---|---|---|---|"
+echo "| policy | kills | inside a checkpoint | while opening | resumes | begun again | runs | weights | equal |"
+echo "|---|---|---|---|---|---|---|---|---|"
 IFS=, read -ra list <<<"$policies"
 for policy in "${list[@]}"; do
     soak "$policy"
@@ -174,6 +176,8 @@ for policy in "${list[@]}"; do
         equal=NO
         failed=1
     fi
-    echo "| $policy | $killed | $inside | $opening | $resumed | $anew | $runs | $equal |"
+    weights=$(hashes "$folder/whole.log" | tail -n 1)
+    weights=${weights#* }
+    echo "| $policy | $killed | $inside | $opening | $resumed | $anew | $runs | ${weights:0:8} | $equal |"
 done
 exit $failed

@@ -74,6 +74,7 @@ hangs*) hang ;;
     exit 5
     ;;
 *" selftest "*) cases 0b ;;
+*" bench step "*" --optimizer "*) step "NVIDIA Fake 4090 Laptop GPU" ;;
 *" bench step "*"--policy streamed"*) [ "${CUDA_MODULE_LOADING:-}" = EAGER ] || hang ;;
 *" bench step "*7b.json*)
     echo "millrace: needs 98.0 GiB, the device has 23.0" >&2

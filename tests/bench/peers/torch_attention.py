@@ -55,7 +55,6 @@ def main():
     device = pick_device(options.device)
     on_gpu = device.type == "cuda"
     seconds = seconds_on_gpu if on_gpu else seconds_on_cpu
-    flash = sdpa_kernel(SDPBackend.FLASH_ATTENTION) if on_gpu else contextlib.nullcontext()
     for head_dim in (128, 64):
         def tensor(heads):
             return torch.randn(1, heads, options.tokens, head_dim, device=device,
@@ -64,7 +63,7 @@ def main():
 
         def forward():
             return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
-        with flash:
+        with sdpa_kernel(SDPBackend.FLASH_ATTENTION) if on_gpu else contextlib.nullcontext():
             out = forward()
             grad = torch.randn_like(out)
             with torch.no_grad():

@@ -72,6 +72,7 @@ private Q_SLOTS:
     void everyWaitIsNeeded_data() { rows(); }
     void everyWaitIsNeeded();
     void bytesAreThoseOfTheFormula();
+    void workOfAWeightLiesApartAndInVectors();
     void whatIsOutOfPlaceIsFound();
 
 private:
@@ -143,6 +144,27 @@ void TestPlanLight::bytesAreThoseOfTheFormula()
     const MemoryPlan resident = memoryOf(lightBench("resident"));
     QCOMPARE(resident.bytes(Tier::PinnedHost, MemoryUse::LowPlane), std::size_t{0});
     QCOMPARE(resident.bytes(Tier::Device, MemoryUse::LowPlane), std::size_t{5 * 4096});
+}
+
+// A kernel reads roots of columns one by one where they do not begin at a vector.
+void TestPlanLight::workOfAWeightLiesApartAndInVectors()
+{
+    const WeightShape shapes[] = {{0, 7, 33}, {256, 1, 5, true}, {512, 1024, 3}, {4096, 2, 2}};
+    for (const Optimizer optimizer : {Optimizer::Factored, Optimizer::SgdNormalised}) {
+        const bool averages = optimizer == Optimizer::Factored;
+        const LightLayout layout = lightLayout(optimizer, shapes);
+        std::int64_t end = 0;
+        for (std::size_t i = 0; i < std::size(shapes); ++i) {
+            const LightLayout::Place& place = layout.places[i];
+            QCOMPARE(place.columns % kLightVector, std::int64_t{0});
+            QVERIFY(place.columns >= end);
+            QCOMPARE(place.rows - place.columns, averages ? shapes[i].cols : 0);
+            QCOMPARE(place.size - place.rows, averages ? shapes[i].rows : 0);
+            end = place.size + 1;
+        }
+        QVERIFY(layout.rowSums >= end);
+        QCOMPARE(layout.parts, layout.rowSums + 2 * 1024);
+    }
 }
 
 void TestPlanLight::whatIsOutOfPlaceIsFound()
