@@ -239,6 +239,10 @@ Result<PlanReport> planRun(const RunSpec& spec)
             setup.memory.window.steps));
     if (std::string note = emulationNote(setup); !note.empty())
         report.advice.push_back(std::move(note));
+    if (setup.policy.clipMode == ClipMode::PreviousNorm)
+        report.advice.push_back("Gradients are clipped by the norm of the step before, because a "
+                                "layer is updated before that of its own step is known; the first "
+                                "step is not clipped.");
     if (setup.policy.clipMode == ClipMode::Own)
         report.advice.push_back(
             "The optimizer limits the step of each weight by itself: clip, beta1, "

@@ -19,6 +19,7 @@ struct LightFactors {
     float past = 0.0F;    // of averages of squares; 0 in the first update
     float present = 1.0F; // 1 - past
     std::uint64_t update = 0;
+    float clipFactor = 1.0F; // of every gradient, given beforehand (ClipMode::PreviousNorm)
 };
 
 LightFactors lightFactors(double learningRate, double weightDecay, std::int64_t update) noexcept;

@@ -9,6 +9,7 @@ LightLayout lightLayout(Optimizer optimizer, std::span<const WeightShape> weight
     LightLayout layout;
     if (!isLight(optimizer))
         return layout;
+    layout.rowSums = kLightVector; // behind the scalars
     std::int64_t mostRows = 0;
     std::int64_t mostParts = 0;
     for (const WeightShape& weight : weights) {

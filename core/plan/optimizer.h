@@ -80,8 +80,9 @@ struct LightLayout {
     };
     std::vector<Place> places; // by weight
     std::int64_t averages = 0; // in all
-    // In `work`, behind the places: sums of the rows of one weight, twice, and parts of its
-    // columns.
+    // In `work`, before the places: StepScalars with a given clip factor. Behind them: sums of the
+    // rows of one weight, twice, and parts of its columns.
+    static constexpr std::int64_t kScalars = 0;
     std::int64_t rowSums = 0;
     std::int64_t parts = 0;
     std::int64_t work = 0; // in all

@@ -104,9 +104,9 @@ Status PlanTerms::checkHomes() const
 
 Status PlanTerms::checkClipping() const
 {
-    if (policy.clipMode == ClipMode::PreviousNorm)
+    if (!clipsByOwnNorm(policy.clipMode) && !isLight(policy.optimizer))
         return Status::error(ErrorKind::InvalidArgument,
-            "plan: clip-mode=previous-norm is not built in this version");
+            "plan: clip-mode=own and previous-norm need a light optimizer");
     if (policy.clipMode == ClipMode::PerGroup && byColumns)
         return Status::error(ErrorKind::InvalidArgument,
             "plan: clip-mode=per-group needs a policy without windows; the update of a window is "

@@ -186,7 +186,7 @@ Status checkLight(const PolicyRow& row, const PolicyNumbers& numbers)
                       "after " +
                       optimizer +
                       " has updated the last layer; use clip-mode=own, its own limit for each "
-                      "weight, or clip-mode=per-group");
+                      "weight, clip-mode=previous-norm or clip-mode=per-group");
     return {};
 }
 
@@ -209,10 +209,11 @@ Status checkTogether(const PolicyRow& row, const PolicyNumbers& numbers)
                       "clip-mode=exact");
     if (isLight(numbers.optimizer))
         return checkLight(row, numbers);
-    if (numbers.clipMode == ClipMode::Own)
+    if (numbers.clipMode && !clipsByOwnNorm(*numbers.clipMode))
         return refuse(
-            "policy option clip-mode=own is the limit of a light optimizer; AdamW has none; "
-            "use clip-mode=exact or per-group");
+            "policy options clip-mode=own and previous-norm are of light optimizers, which "
+            "update a layer before the norm of the step is known; use clip-mode=exact or "
+            "per-group");
     return checkMagnitude(row, numbers);
 }
 

@@ -151,6 +151,12 @@ enum class ClipMode : std::uint8_t {
     Own,          // none: the optimizer limits the step of each weight by itself
 };
 
+// Whether a JoinNorm of the step makes the factor of its own gradient.
+constexpr bool clipsByOwnNorm(ClipMode mode) noexcept
+{
+    return mode == ClipMode::Exact || mode == ClipMode::PerGroup;
+}
+
 // The policies that are built (policies.h).
 enum class PolicyId : std::uint8_t {
     Resident,

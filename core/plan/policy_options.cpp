@@ -42,8 +42,9 @@ struct Word {
 template <typename Value, std::size_t N>
 using Words = std::array<Word<Value>, N>;
 
-constexpr Words<ClipMode, 3> kClipModes{
-    {{"exact", ClipMode::Exact}, {"per-group", ClipMode::PerGroup}, {"own", ClipMode::Own}}};
+constexpr Words<ClipMode, 4> kClipModes{
+    {{"exact", ClipMode::Exact}, {"per-group", ClipMode::PerGroup}, {"own", ClipMode::Own},
+        {"previous-norm", ClipMode::PreviousNorm}}};
 constexpr Words<WindowSums, 3> kSums{
     {{"device", WindowSums::Device}, {"host", WindowSums::Host}, {"auto", WindowSums::Auto}}};
 constexpr Words<bool, 2> kSwitch{{{"off", false}, {"on", true}}};
@@ -188,9 +189,8 @@ Status readClipMode(const OptionInfo& option, const std::string& value, PolicyNu
     if (status.ok())
         return status;
     return Status::error(ErrorKind::InvalidArgument,
-        "policy option clip-mode=" + value + " is " +
-            (value == "previous-norm" ? "not built in this version" : "not known") + "; use " +
-            "clip-mode=exact, per-group or own");
+        "policy option clip-mode=" + value +
+            " is not known; use clip-mode=exact, per-group, own or previous-norm");
 }
 
 template <auto Member>
@@ -228,9 +228,10 @@ constexpr std::array kOptions{
     OptionInfo{"order", kAll, "by-microbatch, by-layer or by-layer-flip",
         "in what order micro-batches pass through the layers", readOrder, orderText,
         copy<&N::order>},
-    OptionInfo{"clip-mode", kAll, "exact, per-group or own",
-        "by which norm gradients are clipped; per-group waits for no other group, own is the limit "
-        "that a light optimizer sets each weight",
+    OptionInfo{"clip-mode", kAll, "exact, per-group, own or previous-norm",
+        "by which norm gradients are clipped; per-group waits for no other group; own is the limit "
+        "that a light optimizer sets each weight, previous-norm the norm of the step before, for "
+        "light optimizers alone",
         readClipMode, wordText<&N::clipMode, kClipModes>, copy<&N::clipMode>},
     OptionInfo{"tile", kTile, "2KiB to 16GiB, for instance 64MiB",
         "bytes of one upload of updated weights", readTile, tileText, copy<&N::tileElements>},

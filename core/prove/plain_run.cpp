@@ -91,8 +91,11 @@ Result<StepResult> PlainRun::step(const StepInputs& inputs)
     MR_TRY(plans.planStep(m_step).status());
     StepInputs complete = inputs;
     complete.update = m_step.step;
+    complete.lastNorm = m_lastNorm;
     plans.addFactors(complete);
-    return executor().run(plans.plan(), complete);
+    MR_ASSIGN(auto result, executor().run(plans.plan(), complete));
+    m_lastNorm = result.scalars.gradNorm;
+    return result;
 }
 
 } // namespace mr

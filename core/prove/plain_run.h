@@ -91,6 +91,7 @@ private:
     const Feedback m_rates; // none
 
     StepSpec m_step;
+    double m_lastNorm = 0.0;
     std::unique_ptr<TrainingState> m_body;
 };
 

@@ -97,6 +97,7 @@ Result<StepResult> StepLoop::runPlan(StepIndex step)
     inputs.micros = m_batch.micros;
     inputs.lossScale = static_cast<float>(1.0 / static_cast<double>(m_batch.trainedTokens));
     inputs.clipNorm = spec.clipNorm;
+    inputs.lastNorm = m_run.progress.lastGradNorm;
     inputs.seed = spec.seed;
     const AdamwSettings adamw{spec.beta1, spec.beta2, spec.eps, spec.weightDecay};
     const double rate = learningRate(m_run.schedule, step - 1);

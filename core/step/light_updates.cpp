@@ -5,10 +5,12 @@
 #include "core/step/state_places.h"
 
 #include <algorithm>
+#include <cstddef>
 
 namespace mr {
 
 static_assert(kPartRows == kRowsOfPart);
+static_assert(sizeof(StepScalars) <= kLightVector * sizeof(float));
 
 LightUpdates::LightUpdates(Device& device, const RunMemory& memory, const ParamTable& table)
     : m_device(device)
@@ -50,9 +52,35 @@ TensorView LightUpdates::gradientOf(const Task& task, const Weight& weight) cons
     return matrixView(flat.data, flat.dtype, weight.shape.rows, weight.shape.cols);
 }
 
-Status LightUpdates::prepare(
-    const Task& task, const StepInputs& inputs, const TensorView& scalars, Stream& stream)
+// Those of the group, or the copy that holds the factor of ClipMode::PreviousNorm: the group's own
+// are on their way to the host.
+TensorView LightUpdates::scalarsOf(const StepInputs& inputs, const TensorView& ofGroup) const
 {
+    if (inputs.light.clipFactor == 1.0F)
+        return ofGroup;
+    TensorView own = ofGroup;
+    own.data = scratch(LightLayout::kScalars, 1).data;
+    return own;
+}
+
+Status LightUpdates::giveClipFactor(
+    const StepInputs& inputs, const TensorView& ofGroup, Stream& stream)
+{
+    const TensorView own = scalarsOf(inputs, ofGroup);
+    if (own.data == ofGroup.data)
+        return {};
+    MR_TRY(stream.copy(own.data, {ofGroup.data, sizeof(StepScalars)}));
+    return m_device.ops().fill(
+        {vectorView(own.data + offsetof(StepScalars, clipFactor), DType::F32, 1),
+            inputs.light.clipFactor},
+        stream);
+}
+
+Status LightUpdates::prepare(
+    const Task& task, const StepInputs& inputs, const TensorView& ofGroup, Stream& stream)
+{
+    MR_TRY(giveClipFactor(inputs, ofGroup, stream));
+    const TensorView scalars = scalarsOf(inputs, ofGroup);
     for (const Weight& weight : groupOf(task).weights) {
         if (m_rule.averages)
             MR_TRY(average(task, weight, inputs, scalars, stream));
@@ -114,7 +142,7 @@ Status LightUpdates::findSize(const Task& task, const Weight& weight, const Step
 }
 
 Status LightUpdates::update(
-    const Task& task, const StepInputs& inputs, const TensorView& scalars, Stream& stream)
+    const Task& task, const StepInputs& inputs, const TensorView& ofGroup, Stream& stream)
 {
     constexpr unsigned kNumberBits = 24; // of a weight, below the number of the update
     const std::int64_t taskEnd = task.firstElement + task.elementCount;
@@ -132,7 +160,7 @@ Status LightUpdates::update(
         args.rowRoots = views.rowRoots;
         args.columnRoots = views.columnRoots;
         args.size = views.size;
-        args.scalars = scalars;
+        args.scalars = scalarsOf(inputs, ofGroup);
         args.first = first - weight.shape.first;
         args.cols = weight.shape.cols;
         args.decay = inputs.light.decay;

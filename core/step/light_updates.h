@@ -25,12 +25,13 @@ class LightUpdates
 public:
     LightUpdates(Device& device, const RunMemory& memory, const ParamTable& table);
 
-    // Averages, roots and step sizes, in the run's memory.
+    // Averages, roots and step sizes, in the run's memory. `ofGroup`: the StepScalars of its
+    // JoinNorm.
     Status prepare(
-        const Task& task, const StepInputs& inputs, const TensorView& scalars, Stream& stream);
+        const Task& task, const StepInputs& inputs, const TensorView& ofGroup, Stream& stream);
     // The weights of the task's range.
     Status update(
-        const Task& task, const StepInputs& inputs, const TensorView& scalars, Stream& stream);
+        const Task& task, const StepInputs& inputs, const TensorView& ofGroup, Stream& stream);
 
 private:
     struct Weight {
@@ -60,6 +61,8 @@ private:
     }
     TensorView scratch(std::int64_t first, std::int64_t count) const;
     TensorView gradientOf(const Task& task, const Weight& weight) const;
+    TensorView scalarsOf(const StepInputs& inputs, const TensorView& ofGroup) const;
+    Status giveClipFactor(const StepInputs& inputs, const TensorView& ofGroup, Stream& stream);
     Status average(const Task& task, const Weight& weight, const StepInputs& inputs,
         const TensorView& scalars, Stream& stream);
     Status findSize(const Task& task, const Weight& weight, const StepInputs& inputs,

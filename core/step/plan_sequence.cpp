@@ -1,5 +1,6 @@
 #include "core/step/plan_sequence.h"
 
+#include "core/device/clip_factor.h"
 #include "core/plan/plan_check.h"
 
 #include <algorithm>
@@ -37,10 +38,12 @@ void PlanSequence::addFactors(StepInputs& inputs)
 {
     inputs.before = m_earlier;
     m_newest = inputs.factors;
-    if (m_parts.policy.clipMode == ClipMode::Own)
-        inputs.clipNorm = 0.0;
     inputs.light = lightFactors(
         learningRate(m_schedule, m_built.plan.step - 1), m_adamw.weightDecay, inputs.update);
+    if (m_parts.policy.clipMode == ClipMode::PreviousNorm)
+        inputs.light.clipFactor = clipFactorOf(inputs.lastNorm, inputs.clipNorm);
+    if (!clipsByOwnNorm(m_parts.policy.clipMode))
+        inputs.clipNorm = 0.0;
     addWindowFactors(m_built.plan.window.before + 1, m_before.hostJob, inputs);
 }
 

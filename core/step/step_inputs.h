@@ -21,6 +21,7 @@ struct StepInputs {
     std::span<const MicroBatchData> micros;
     float lossScale = 1.0F;  // 1 / trained tokens of the step
     double clipNorm = 0.0;   // 0: off
+    double lastNorm = 0.0;   // of the gradient of the last step that had one; 0: none has
     std::uint64_t seed = 0;  // of dropout and of rounding at random
     std::int64_t update = 0; // number of this update, from 1
     AdamwFactors factors;    // for the version of the plan's step

@@ -1,5 +1,7 @@
 #include "core/step/window_work.h"
 
+#include "core/device/clip_factor.h"
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -30,7 +32,7 @@ void close(const CloseWindow& window) noexcept
             std::sqrt(urgent * urgent + joinBlocks(window.normBlocks)) / bank.applied;
         if (!std::isfinite(norm))
             bank.applied = 0;
-        clip = static_cast<float>(std::min(1.0, window.clipNorm / (norm + 1e-6)));
+        clip = clipFactorOf(norm, window.clipNorm);
     }
     bank.scale = bank.applied > 0 ? clip / static_cast<float>(bank.applied) : 0.0F;
 }

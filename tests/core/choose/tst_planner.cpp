@@ -530,7 +530,7 @@ private Q_SLOTS:
         row("zeroff", "", "", "is not known");
         row("resident", "urgent", "0.1", "is not of this policy");
         row("auto", "ugrent", "0.1", "is not known");
-        row("zero-offload", "clip-mode", "previous-norm", "not built in this version");
+        row("zero-offload", "clip-mode", "previous-norm", "are of light optimizers");
         row("zenflow", "clip-mode", "per-group", "clipped by the norm of all groups");
         row("zero-offload", "late", "1.5", "want a share from 0 to 1");
         row("zero-offload", "device-share", "0.5", "is not of this policy");

@@ -248,7 +248,7 @@ private Q_SLOTS:
         QVERIFY(refusal(policy, spec).find("whose home is the host") != std::string::npos);
         policy = policyOf("resident");
         policy.clipMode = ClipMode::PreviousNorm;
-        QVERIFY(refusal(policy, spec).find("clip-mode=previous-norm") != std::string::npos);
+        QVERIFY(refusal(policy, spec).find("need a light optimizer") != std::string::npos);
         policy = policyOf("zenflow");
         policy.clipMode = ClipMode::PerGroup;
         QVERIFY(refusal(policy, spec).find("needs a policy without windows") != std::string::npos);

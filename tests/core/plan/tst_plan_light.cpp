@@ -153,7 +153,7 @@ void TestPlanLight::workOfAWeightLiesApartAndInVectors()
     for (const Optimizer optimizer : {Optimizer::Factored, Optimizer::SgdNormalised}) {
         const bool averages = optimizer == Optimizer::Factored;
         const LightLayout layout = lightLayout(optimizer, shapes);
-        std::int64_t end = 0;
+        std::int64_t end = LightLayout::kScalars + 4; // 16 bytes
         for (std::size_t i = 0; i < std::size(shapes); ++i) {
             const LightLayout::Place& place = layout.places[i];
             QCOMPARE(place.columns % kLightVector, std::int64_t{0});

@@ -243,10 +243,10 @@ private Q_SLOTS:
         }
     }
 
-    void aClipModeThatIsNotBuiltIsRefusedByName()
+    void aClipModeThatHasNoPlaceIsRefusedByName()
     {
         QVERIFY(refusal("resident", {{"clip-mode", "previous-norm"}})
-                    .contains(QStringLiteral("not built in this version")));
+                    .contains(QStringLiteral("are of light optimizers")));
         QVERIFY(refusal("resident", {{"clip-mode", "soft"}}).contains(QStringLiteral("not known")));
     }
 

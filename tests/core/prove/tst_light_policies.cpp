@@ -112,6 +112,7 @@ class TestLightPolicies : public QObject
 private Q_SLOTS:
     void everyPolicyGivesTheBitsOfResident_data();
     void everyPolicyGivesTheBitsOfResident();
+    void theNormOfTheStepBeforeClips();
     void streamedBytesAreThoseOfTheFormula_data();
     void streamedBytesAreThoseOfTheFormula();
 
@@ -158,6 +159,29 @@ void TestLightPolicies::everyPolicyGivesTheBitsOfResident()
         compareLight(resultOn(variant.mode, run, variant.threads), plain, variant.name);
         if (QTest::currentTestFailed())
             return;
+    }
+}
+
+// The first step is not clipped, the second by the norm of the first: norms part with the third. A
+// limit that no norm reaches changes nothing.
+void TestLightPolicies::theNormOfTheStepBeforeClips()
+{
+    TinyRun run = lightRun(Optimizer::Factored, kFormats[2]);
+    run.accumulate = 3;
+    const TinyResult own = resultOn(Mode::Inline, run, 1);
+    QVERIFY(own.norms.size() > 3);
+    run.options = {{"clip-mode", "previous-norm"}};
+    run.clipNorm = 1e6;
+    compareLight(resultOn(Mode::Inline, run, 1), own, "a limit that no norm reaches");
+    run.clipNorm = own.norms[0] / 3.0;
+    const TinyResult clipped = resultOn(Mode::Inline, run, 1);
+    QCOMPARE(clipped.norms[0], own.norms[0]);
+    QCOMPARE(clipped.norms[1], own.norms[1]);
+    QVERIFY(clipped.norms[2] != own.norms[2]);
+    for (const char* policy : {"zero-offload", "streamed"}) {
+        run.policy = policy;
+        run.options["tile"] = "8KiB";
+        compareLight(resultOn(Mode::Threaded, run, 2), clipped, policy);
     }
 }
 

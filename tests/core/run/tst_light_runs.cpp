@@ -61,6 +61,8 @@ class TestLightRuns : public QObject
 private Q_SLOTS:
     void aStoppedRunGoesOnWithTheBitsOfResident_data() { howRows(); }
     void aStoppedRunGoesOnWithTheBitsOfResident();
+    void theNormOfTheStepBeforeClips_data();
+    void theNormOfTheStepBeforeClips();
     void partsOfAModelAreTrainedToo_data();
     void partsOfAModelAreTrainedToo();
     void whatHasNoPlaceIsRefused_data();
@@ -112,6 +114,43 @@ void TestLightRuns::aStoppedRunGoesOnWithTheBitsOfResident()
     QVERIFY(!expected(spec).empty());
     QCOMPARE(resumed.progress.weightsHash, expected(spec));
     QVERIFY(resumed.progress.weightsHash != stopped.progress.weightsHash);
+}
+
+void TestLightRuns::theNormOfTheStepBeforeClips_data()
+{
+    QTest::addColumn<int>("how");
+    for (const int how : {0, 3, 5})
+        QTest::newRow(kHows[how].name) << how;
+}
+
+// Also the first step after a stop, whose norm before is in the checkpoint.
+void TestLightRuns::theNormOfTheStepBeforeClips()
+{
+    QFETCH(int, how);
+    RunSpec spec = lightSpec(m_rig, std::string("previous norm, ") + kHows[how].name);
+    spec.policyOptions = {{"clip-mode", "previous-norm"}};
+    RunSpec plain = spec;
+    plain.policy = "resident";
+    plain.outDir = m_rig.folder.path(std::string("never stopped ") + kHows[how].name);
+    spec.policy = kHows[how].policy;
+    spec.policyOptions.insert(kHows[how].options.begin(), kHows[how].options.end());
+    spec.checkpointEvery = 5;
+    for (RunSpec* each : {&plain, &spec})
+        each->clipNorm = 0.1;
+    const Outcome whole = m_rig.train(plain, *m_device);
+    QVERIFY2(whole.ended.ok(), whole.ended.message().c_str());
+    QVERIFY(m_rig.steps(whole.id).front().gradNorm > 0.2); // it clips
+    RunSpec own = plain;
+    own.outDir += " own limit";
+    own.policyOptions.clear();
+    QVERIFY(m_rig.train(own, *m_device).progress.weightsHash != whole.progress.weightsHash);
+
+    const Outcome stopped = m_rig.train(spec, *m_device, stopAt(5));
+    QVERIFY2(stopped.ended.ok(), stopped.ended.message().c_str());
+    const Outcome resumed = m_rig.resume(spec.outDir, *m_device);
+
+    QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
+    QCOMPARE(resumed.progress.weightsHash, whole.progress.weightsHash);
 }
 
 void TestLightRuns::partsOfAModelAreTrainedToo_data()
@@ -166,7 +205,7 @@ void TestLightRuns::whatHasNoPlaceIsRefused_data()
     row("resident", "lr=0.2", "it must be at most 0.1");
     row("resident", "precision=fp32", "need precision bf16; choose that, or weights fp32");
     row("resident", "optimizer=adamw", "need an optimizer without moments");
-    row("resident", "own=adamw", "AdamW has none; use clip-mode=exact or per-group");
+    row("resident", "own=adamw", "are of light optimizers");
     row("resident", "lora-plus=4", "the matrices B");
 }
 

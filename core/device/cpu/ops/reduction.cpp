@@ -1,3 +1,4 @@
+#include "core/device/clip_factor.h"
 #include "core/device/cpu/ops/kernels.h"
 #include "core/device/cpu/ops/lanes.h"
 
@@ -71,9 +72,8 @@ void normJoin(const NormJoinArgs& args)
     StepScalars scalars;
     scalars.gradNorm = std::sqrt(total);
     scalars.finite = std::isfinite(total) ? 1 : 0;
-    if (args.clipNorm > 0.0 && scalars.finite != 0)
-        scalars.clipFactor =
-            static_cast<float>(std::min(1.0, args.clipNorm / (scalars.gradNorm + 1e-6)));
+    if (scalars.finite != 0)
+        scalars.clipFactor = clipFactorOf(scalars.gradNorm, args.clipNorm);
     std::memcpy(args.scalars.data, &scalars, sizeof scalars);
 }
 
