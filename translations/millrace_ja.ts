@@ -1160,6 +1160,49 @@
         </message>
     </context>
     <context>
+        <name>mr::ui::LighterWays</name>
+        <message>
+            <source>Every weight in less memory</source>
+            <translation>すべての重みを少ないメモリで</translation>
+        </message>
+        <message>
+            <source>Results differ from those of AdamW as it is; nothing is written to an SSD between checkpoints.</source>
+            <translation>通常の AdamW とは結果が異なります。チェックポイントの間、SSD には何も書き込みません。</translation>
+        </message>
+        <message>
+            <source>AdamW, its state compact</source>
+            <translation>AdamW (状態を圧縮)</translation>
+        </message>
+        <message>
+            <source>Light optimizer, weights of 16 bits</source>
+            <translation>軽量、16 ビットの重み</translation>
+        </message>
+        <message>
+            <source>Light optimizer, weights of 24 bits</source>
+            <translation>軽量、24 ビットの重み</translation>
+        </message>
+        <message>
+            <source>%1 of host memory</source>
+            <translation>ホストメモリ %1</translation>
+        </message>
+        <message>
+            <source>%1 tokens/s</source>
+            <translation>%1 トークン/秒</translation>
+        </message>
+        <message>
+            <source>Use this</source>
+            <translation>これを使う</translation>
+        </message>
+        <message>
+            <source>Use this: %1</source>
+            <translation>これを使う: %1</translation>
+        </message>
+        <message>
+            <source>Policy %1</source>
+            <translation>方式 %1</translation>
+        </message>
+    </context>
+    <context>
         <name>mr::ui::PlanPanel</name>
         <message>
             <source>Chosen: %1</source>

@@ -84,6 +84,31 @@ PlanGroup readGroup(JsonFields& f)
     return group;
 }
 
+json lighterToJson(const LighterWay& way)
+{
+    return {{"compact_state", way.compactState}, {"optimizer", name(way.optimizer)},
+        {"weights", name(way.weights)}, {"policy", way.policy}, {"host_bytes", way.hostBytes},
+        {"tokens_per_second", way.tokensPerSecond}};
+}
+
+LighterWay readLighter(JsonFields& f)
+{
+    LighterWay way;
+    way.compactState = f.boolean("compact_state", false);
+    auto optimizer = parseOptimizer(f.text("optimizer", "adamw"));
+    auto weights = parseWeightFormat(f.text("weights", "auto"));
+    f.take(optimizer.status());
+    f.take(weights.status());
+    if (optimizer.ok() && weights.ok()) {
+        way.optimizer = optimizer.value();
+        way.weights = weights.value();
+    }
+    way.policy = f.text("policy", "");
+    way.hostBytes = f.unsignedInteger("host_bytes", 0);
+    way.tokensPerSecond = f.number("tokens_per_second", 0.0);
+    return way;
+}
+
 void readAdvice(JsonFields& f, std::vector<std::string>& out)
 {
     const json* list = f.find("advice");
@@ -121,6 +146,7 @@ PlanReport readReport(JsonFields& f)
     r.fits = f.boolean("fits", false);
     r.limit = f.text("limit", "");
     readAdvice(f, r.advice);
+    readList(f, "lighter", r.lighter, readLighter);
     r.reason = f.text("reason", "");
     r.device = f.text("device", "");
     r.simulatedLink = f.boolean("simulated_link", false);
@@ -166,16 +192,19 @@ std::string toJson(const PlanReport& report)
     json groups = json::array();
     for (const PlanGroup& group : r.groups)
         groups.push_back(groupToJson(group));
+    json lighter = json::array();
+    for (const LighterWay& way : r.lighter)
+        lighter.push_back(lighterToJson(way));
     json stalls = json::object();
     for (std::size_t i = 0; i < kStallCauses; ++i)
         stalls[std::string(kStallCauseNames[i])] = r.predictedStallMs[i];
     const json value = {{"method", r.method}, {"policy", r.policy}, {"exact", r.exact},
         {"inexact_by", r.inexactBy}, {"max_stale_steps", r.maxStaleSteps}, {"fits", r.fits},
-        {"limit", r.limit}, {"advice", r.advice}, {"reason", r.reason}, {"device", r.device},
-        {"simulated_link", r.simulatedLink}, {"precision", r.precision}, {"recompute", r.recompute},
-        {"optimizer", r.optimizer}, {"parameters", r.parameters},
-        {"trained_parameters", r.trainedParameters}, {"steps", r.steps},
-        {"tokens_per_step", r.tokensPerStep}, {"tiers", std::move(tiers)},
+        {"limit", r.limit}, {"advice", r.advice}, {"lighter", std::move(lighter)},
+        {"reason", r.reason}, {"device", r.device}, {"simulated_link", r.simulatedLink},
+        {"precision", r.precision}, {"recompute", r.recompute}, {"optimizer", r.optimizer},
+        {"parameters", r.parameters}, {"trained_parameters", r.trainedParameters},
+        {"steps", r.steps}, {"tokens_per_step", r.tokensPerStep}, {"tiers", std::move(tiers)},
         {"groups", std::move(groups)}, {"process_bytes", r.processBytes},
         {"checkpoint_bytes", r.checkpointBytes}, {"checkpoints_kept", r.checkpointsKept},
         {"h2d_bytes_per_step", r.h2dBytesPerStep}, {"d2h_bytes_per_step", r.d2hBytesPerStep},

@@ -1,3 +1,4 @@
+#include <millrace/planner.h>
 #include <millrace/spec_fields.h>
 
 namespace mr {
@@ -19,6 +20,18 @@ void takeAdapterOptions(const RunSpec& from, RunSpec& spec)
 {
     for (const std::string_view key : adapterKeys())
         std::visit([&](auto member) { spec.*member = from.*member; }, findSpecField(key)->member);
+}
+
+RunSpec withLighterWay(RunSpec spec, const LighterWay& way)
+{
+    spec.policy = "auto";
+    spec.policyOptions.clear();
+    spec.diskPaths.clear();
+    if (way.compactState)
+        spec.policyOptions["state"] = "compact";
+    spec.optimizer = way.optimizer;
+    spec.weights = way.weights;
+    return spec;
 }
 
 } // namespace mr

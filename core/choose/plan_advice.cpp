@@ -48,12 +48,12 @@ void advise(const RunSetup& setup, PlanReport& report)
             });
 }
 
-std::string speedWords(const RunSetup& setup)
+double tokensPerSecond(const RunSetup& setup)
 {
     if (!setup.forecast.known || setup.forecast.stepSeconds <= 0.0)
-        return {};
-    const double tokens = static_cast<double>(setup.micro.tokens() * setup.micro.microBatches);
-    return fmt::format(", {:.0f} tokens/s by forecast", tokens / setup.forecast.stepSeconds);
+        return 0.0;
+    return static_cast<double>(setup.micro.tokens() * setup.micro.microBatches) /
+           setup.forecast.stepSeconds;
 }
 
 // Where AdamW's state does not fit memory, or is written to an SSD in every step: what trains every
@@ -63,33 +63,22 @@ void adviseLighter(const RunSetup& setup, PlanReport& report)
     const bool isWritten = setup.diskTraffic.writtenBytes > 0;
     if ((report.fits && !isWritten) || isLight(setup.spec.optimizer) || isAdapterRun(setup.spec))
         return;
-    const auto attempt = [&](const std::string& words, auto change) {
-        RunSpec other = setup.asked;
-        other.policy = "auto";
-        other.policyOptions.clear();
-        other.diskPaths.clear();
-        change(other);
-        auto changed = setUpRun(other, 0);
+    LighterWay compact;
+    compact.compactState = true;
+    LighterWay bits24;
+    bits24.optimizer = Optimizer::Factored;
+    LighterWay random16 = bits24;
+    random16.weights = WeightFormat::Random16;
+    for (LighterWay way : {compact, bits24, random16}) {
+        auto changed = setUpRun(withLighterWay(setup.asked, way), 0);
         if (!changed.ok() || !changed.value().limit.empty())
-            return;
+            continue;
         const RunSetup& lighter = changed.value();
-        report.advice.push_back(
-            fmt::format("{}: policy {}, {} of host memory, nothing written to an "
-                        "SSD between checkpoints{}.",
-                words, lighter.spec.policy, formatBytes(lighter.memory.bytes(Tier::PinnedHost)),
-                speedWords(lighter)));
-    };
-    attempt("Keep AdamW's state compact (--policy-option state=compact)",
-        [](RunSpec& s) { s.policyOptions["state"] = "compact"; });
-    attempt("Train with a light optimizer on weights of 24 bits (--optimizer factored); results "
-            "differ, and are level with AdamW's in published tests on 1B and 4B models",
-        [](RunSpec& s) { s.optimizer = Optimizer::Factored; });
-    attempt(
-        "Or on weights of 16 bits, rounded at random (--optimizer factored --weights bf16-random)",
-        [](RunSpec& s) {
-            s.optimizer = Optimizer::Factored;
-            s.weights = WeightFormat::Random16;
-        });
+        way.policy = lighter.spec.policy;
+        way.hostBytes = lighter.memory.bytes(Tier::PinnedHost);
+        way.tokensPerSecond = tokensPerSecond(lighter);
+        report.lighter.push_back(way);
+    }
 }
 
 // Where memory lacks and no folder was named: advises an SSD, if the run would fit with it.

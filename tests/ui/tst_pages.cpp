@@ -176,6 +176,34 @@ private slots:
         QVERIFY(!page.startMessage()->text().isEmpty());
     }
 
+    void aLighterWayIsTakenWithOneClick()
+    {
+        NewRunPage page(fakeServices(std::make_shared<FakeRun>()));
+        RunSpec spec = goodSpec();
+        spec.microBatch = 64;
+        spec.policy = "zero-offload";
+        spec.policyOptions["late"] = "0.5";
+        page.setSpec(spec);
+        QTRY_VERIFY(page.planPanel()->plan() && page.datasetSection()->info());
+        const auto press = [&page](const char* name) {
+            for (QPushButton* button : page.planPanel()->findChildren<QPushButton*>())
+                if (button->accessibleName() == QString(name))
+                    return button->click();
+            QFAIL("no such button");
+        };
+
+        press("Use this: Light optimizer, weights of 24 bits");
+
+        QVERIFY(page.spec().optimizer == Optimizer::Factored);
+        QCOMPARE(page.spec().policy, std::string("auto"));
+        QVERIFY(page.spec().policyOptions.empty());
+        QCOMPARE(page.spec().microBatch, 64);
+        QTRY_VERIFY(page.settled());
+        press("Use this: AdamW, its state compact");
+        QVERIFY(page.spec().optimizer == Optimizer::AdamW);
+        QCOMPARE(page.spec().policyOptions.at("state"), std::string("compact"));
+    }
+
     void columnsThatCannotBeToldAreChosenOnThePage()
     {
         UiServices services = fakeServices(std::make_shared<FakeRun>());

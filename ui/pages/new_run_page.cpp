@@ -127,6 +127,7 @@ QWidget* NewRunPage::makePlanSide()
     m_planCard->body()->addWidget(m_measured);
     m_planCard->body()->addWidget(m_plan, 1);
     connect(m_measure, &QPushButton::clicked, this, &NewRunPage::measureAgain);
+    connect(m_plan, &PlanPanel::lighterChosen, this, &NewRunPage::takeLighter);
     auto* layout = new QVBoxLayout(side);
     layout->setContentsMargins(kPageMargin, kPageMargin, kPageMargin, kPageMargin);
     layout->addWidget(m_planCard);

@@ -92,6 +92,7 @@ private:
     void ask();
     void showAnswer(const PlanAnswer& answer);
     std::optional<Problem> firstProblem() const;
+    void takeLighter(const LighterWay& way);
     void copyCommand();
     void measureAgain();
     void updateMeasure();

@@ -59,6 +59,11 @@ void NewRunPage::setSpec(const RunSpec& spec)
     inputChanged();
 }
 
+void NewRunPage::takeLighter(const LighterWay& way)
+{
+    setSpec(withLighterWay(spec(), way));
+}
+
 // Length that rows are cut to: chosen, or as RunSpec::seqLen says of 0.
 std::int64_t NewRunPage::dataSeqLen() const
 {

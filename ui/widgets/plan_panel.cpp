@@ -6,6 +6,7 @@
 #include "text/theme_colors.h"
 #include "text/units.h"
 #include "widgets/card.h"
+#include "widgets/lighter_ways.h"
 #include "widgets/message_label.h"
 #include "widgets/plan_forecast.h"
 #include "widgets/plan_rows.h"
@@ -184,6 +185,7 @@ void PlanPanel::addView(QVBoxLayout* layout, const PlanView& view)
     addWear(layout, view.report);
     addCheckpoints(layout, view);
     addAdvice(layout, view.report);
+    addLighter(layout, view.report);
 }
 
 void PlanPanel::addTier(QVBoxLayout* layout, const PlanTier& tier)
@@ -285,6 +287,15 @@ void PlanPanel::addAdvice(QVBoxLayout* layout, const PlanReport& report)
     for (const std::string& sentence : report.advice)
         layout->addWidget(
             PlanRows::wrapped(QStringLiteral("• ") + QString::fromStdString(sentence), m_content));
+}
+
+void PlanPanel::addLighter(QVBoxLayout* layout, const PlanReport& report)
+{
+    if (report.lighter.empty())
+        return;
+    auto* ways = new LighterWays(report.lighter, m_content);
+    connect(ways, &LighterWays::chosen, this, &PlanPanel::lighterChosen);
+    layout->addWidget(ways);
 }
 
 } // namespace mr::ui

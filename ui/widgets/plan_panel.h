@@ -53,6 +53,9 @@ public:
     const std::optional<PlanView>& compared() const { return m_compared; }
     QString headline() const;
 
+signals:
+    void lighterChosen(const mr::LighterWay& way);
+
 protected:
     void changeEvent(QEvent* event) override;
 
@@ -69,6 +72,7 @@ private:
     void addWear(QVBoxLayout* layout, const PlanReport& report);
     void addCheckpoints(QVBoxLayout* layout, const PlanView& view);
     void addAdvice(QVBoxLayout* layout, const PlanReport& report);
+    void addLighter(QVBoxLayout* layout, const PlanReport& report);
 
     MessageLabel* m_headline;
     QWidget* m_content = nullptr;

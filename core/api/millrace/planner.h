@@ -50,6 +50,18 @@ struct PolicyName {
     std::string plainName;
 };
 
+// One way to train every weight in less memory, offered where AdamW's state does not fit or is
+// written to an SSD in each step. Nothing is written there then. Each way changes what a run
+// learns, so none is taken unasked.
+struct LighterWay {
+    bool compactState = false; // AdamW, its state in 5.25 bytes; else the next two
+    Optimizer optimizer = Optimizer::AdamW;
+    WeightFormat weights = WeightFormat::Auto;
+    std::string policy;           // that `auto` takes then
+    std::uint64_t hostBytes = 0;  // of the plan
+    double tokensPerSecond = 0.0; // forecast; 0: not known
+};
+
 struct PlanReport {
     std::string method; // "full", "layers" (some of the model), "lora" or "qlora"
     std::string policy;
@@ -59,6 +71,7 @@ struct PlanReport {
     bool fits = false;
     std::string limit;               // "device memory: 1.8 GiB short"; empty if it fits
     std::vector<std::string> advice; // sentences, each one change
+    std::vector<LighterWay> lighter; // that fit; the nearest to AdamW first
     std::string reason;              // why `auto` chose this policy, or the options fitted to one
                                      // that was asked for; else empty
     std::string device;              // name
@@ -116,6 +129,9 @@ std::vector<RunSpec> specsOfMethods(const RunSpec& spec);
 // machine's, and in bf16. One that cannot be planned has fits == false and says why in `limit`.
 // The error of the first if none can.
 Result<std::vector<PlanReport>> planAllMethods(const RunSpec& spec);
+
+// `spec` with the settings of a way: policy `auto`, no scratch folder.
+RunSpec withLighterWay(RunSpec spec, const LighterWay& way);
 
 // "34560 trained parameters of 260032", or the model's alone where all are trained.
 std::string parameterWords(const PlanReport& report);

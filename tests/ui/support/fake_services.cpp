@@ -432,6 +432,10 @@ PlanReport fakePlan(bool fits)
     if (!fits) {
         plan.advice = {"Halve the sequence length to 512.",
             "Keep the optimizer state in host memory: policy zero-offload."};
+        plan.lighter = {
+            {true, Optimizer::AdamW, WeightFormat::Auto, "streamed", 11 * kGiB / 2, 2100.0},
+            {false, Optimizer::Factored, WeightFormat::Auto, "streamed", 33 * kGiB / 10, 4300.0},
+            {false, Optimizer::Factored, WeightFormat::Random16, "streamed", 22 * kGiB / 10, 0.0}};
     }
     plan.device = "CPU (2 threads)";
     plan.precision = "bf16";

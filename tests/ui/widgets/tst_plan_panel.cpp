@@ -1,4 +1,4 @@
-// PlanPanel: it shows the disk part of a plan that has one.
+// PlanPanel: it shows the disk part of a plan that has one, and offers lighter ways.
 
 #include "language.h"
 #include "support/test_room.h"
@@ -8,6 +8,7 @@
 #include "widgets/stacked_bar.h"
 
 #include <QLabel>
+#include <QPushButton>
 #include <QTest>
 
 #include <algorithm>
@@ -103,6 +104,32 @@ private slots:
         QCOMPARE(PlanWords::limit(plan), QString("device memory: 1.8 GiB short"));
         plan.limit.clear();
         QVERIFY(PlanWords::limit(plan).isEmpty());
+    }
+
+    void lighterWaysHaveAButtonEach()
+    {
+        const PlanReport plan = fakePlan(false);
+        PlanPanel panel;
+        panel.setPlan({plan, std::uint64_t{1} << 40, 2});
+        const QString text = textOf(panel);
+        for (const char* part :
+            {"AdamW, its state compact\n5.50 GiB of host memory\n2,100 tokens/s",
+                "weights of 24 bits\n3.30 GiB of host memory\n4,300 tokens/s",
+                "weights of 16 bits\n2.20 GiB of host memory"})
+            QVERIFY2(text.contains(QString(part)), qPrintable(text));
+        const auto buttons = panel.findChildren<QPushButton*>();
+        QCOMPARE(buttons.size(), 3);
+
+        LighterWay taken;
+        connect(
+            &panel, &PlanPanel::lighterChosen, &panel, [&](const LighterWay& way) { taken = way; });
+        buttons[2]->click();
+
+        QVERIFY(taken.weights == WeightFormat::Random16 && taken.policy == "streamed");
+        QCOMPARE(
+            buttons[2]->accessibleName(), QString("Use this: Light optimizer, weights of 16 bits"));
+        panel.setPlan({fakePlan(true), std::uint64_t{1} << 40, 2});
+        QVERIFY(panel.findChildren<QPushButton*>().isEmpty());
     }
 
     void aPlanWithoutADiskSaysNothingOfOne()
