@@ -9,13 +9,14 @@
 // in the last place.
 //
 // Threads  Pure. Loops over them vectorise.
-// Errors   none. Values that are not finite are not kept.
+// Errors   none. splitMaster24() keeps no value that is not finite; encodeMaster24() keeps a NaN.
 
 #pragma once
 
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <span>
 
 namespace mr {
 
@@ -58,5 +59,19 @@ inline Master24 splitMaster24(float master) noexcept
         std::bit_cast<std::int32_t>(within + kToInteger) - std::bit_cast<std::int32_t>(kToInteger);
     return {static_cast<std::uint16_t>(upper >> 16), static_cast<std::int8_t>(rounded)};
 }
+
+// From F32 halves (core/device/adamw.h) to the planes; all of the same length. They are those of
+// compact state with moments of zero.
+void encodeMaster24(std::span<const std::uint16_t> high, std::span<const std::int16_t> low,
+    std::span<std::uint16_t> weight, std::span<std::int8_t> rest) noexcept;
+
+// The low halves beside weights as high ones: the rest of the decoded F32 master. So BF16 weights
+// are saved as forward reads them. The rest may exceed 16 bits by the codec's rounding (127 stands
+// for the tie between two BF16): then the nearest value that halves can hold is taken.
+void decodeMaster24(std::span<const std::uint16_t> weight, std::span<const std::int8_t> rest,
+    std::span<std::int16_t> low) noexcept;
+
+// The low half beside `weight` for a high one: the nearest there is.
+std::int16_t restOf(float master, std::uint16_t weight) noexcept;
 
 } // namespace mr

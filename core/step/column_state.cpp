@@ -1,7 +1,7 @@
 #include "core/step/column_state.h"
 
 #include "core/device/compact_padding.h"
-#include "core/step/compact_master.h"
+#include "core/device/master24.h"
 
 #include <algorithm>
 #include <array>

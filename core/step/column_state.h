@@ -8,7 +8,7 @@
 // in and encodes them anew, which rounds its 31 neighbours once more; their weights and remainders
 // stay. A weight never changes when its column moves, so no reader must read it again: a column
 // that is put keeps `high`, and one that is taken has the weight as `high` and the rest of the
-// decoded master as `low` (decodeMaster).
+// decoded master as `low` (decodeMaster24).
 //
 // Threads  Pure functions over the ranges they are given.
 // Errors   none.

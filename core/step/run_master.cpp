@@ -1,9 +1,9 @@
 #include "core/step/run_master.h"
 
+#include "core/device/master24.h"
 #include "core/model/frozen_model.h"
 #include "core/model/packed_group.h"
 #include "core/model/weights.h"
-#include "core/step/compact_master.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -35,7 +35,7 @@ public:
         } else if (!out.low.empty()) {
             m_remainder.resize(out.low.size());
             MR_TRY(part(StatePart::Low, std::span(m_remainder)));
-            decodeMaster(out.high, m_remainder, out.low);
+            decodeMaster24(out.high, m_remainder, out.low);
         }
         // The host's planes hold nothing of these.
         RunWindow* window = m_isApart ? m_executor.window() : nullptr;

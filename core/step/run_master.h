@@ -16,8 +16,8 @@
 
 namespace mr {
 
-// The master that the state holds: decoded where it is compact (compact_master.h). Columns that the
-// device owns are its own, which are plain in either codec; they are published first.
+// The master that the state holds: decoded where it is compact (core/device/master24.h). Columns
+// that the device owns are its own, which are plain in either codec; they are published first.
 Result<std::unique_ptr<MasterReader>> stateMaster(StepExecutor& executor, const RunMemory& memory);
 
 // The weights that the next forward would read, where the host may be ahead: in BF16 the high

@@ -1,6 +1,6 @@
 #include "core/step/state_access.h"
 
-#include "core/step/compact_master.h"
+#include "core/device/master24.h"
 #include "core/step/state_places.h"
 
 #include <algorithm>
@@ -76,7 +76,7 @@ Status StateAccess::writeMaster(GroupId group, std::int64_t first, const MasterV
     }
     std::vector<std::uint16_t> weight(master.high.size());
     std::vector<std::int8_t> remainder(master.high.size());
-    encodeMaster(master.high, master.low, weight, remainder);
+    encodeMaster24(master.high, master.low, weight, remainder);
     MR_TRY(write(group, StatePart::High, first, std::as_bytes(std::span(weight))));
     if (!hasRemainder(m_memory.stateCodec()))
         return {}; // to the nearest BF16: only steps are rounded at random
@@ -93,7 +93,7 @@ Status StateAccess::uploadWeights(GroupId group, std::int64_t first, const Maste
     // Rounded otherwise than `high`.
     std::vector<std::uint16_t> weight(master.high.size());
     std::vector<std::int8_t> remainder(master.high.size());
-    encodeMaster(master.high, master.low, weight, remainder);
+    encodeMaster24(master.high, master.low, weight, remainder);
     return upload(weights, first, {weight, {}});
 }
 

@@ -2,10 +2,10 @@
 
 #include "core/device/compact_reference.h"
 #include "core/device/cpu/cpu_device.h"
+#include "core/device/master24.h"
 #include "core/prove/exact_check.h"
 #include "core/prove/plain_run.h"
 #include "core/prove/state_of.h"
-#include "core/step/compact_master.h"
 #include "support/test_room.h"
 
 #include <QTest>
@@ -74,7 +74,7 @@ PlainRunSpec tinyCompact(const char* policy)
 Planes encoded(const Halves& master)
 {
     Planes planes(master.high.size());
-    encodeMaster(master.high, master.low, planes.weight, planes.remainder);
+    encodeMaster24(master.high, master.low, planes.weight, planes.remainder);
     return planes;
 }
 
@@ -104,12 +104,45 @@ private Q_SLOTS:
         Halves back(kCount);
         back.high = planes.weight;
 
-        decodeMaster(planes.weight, planes.remainder, back.low);
+        decodeMaster24(planes.weight, planes.remainder, back.low);
 
         for (std::size_t i = 0; i < kCount; ++i) {
             const float unit = exponentUnit(bf16Value(planes.weight[i]));
             QVERIFY(std::abs(back.at(i) - master.at(i)) <= unit * (1.01F / 65024.0F));
         }
+    }
+
+    // Also of ties, denormals, the largest numbers, infinities and NaN.
+    void thePlanesAreThoseOfCompactStateWithoutMoments()
+    {
+        std::vector<std::uint32_t> bits = {0, 0x80000000U, 1, 0x8000U, 0x18000U, 0x3F808000U,
+            0x3F818000U, 0x007FFFFFU, 0x00800000U, 0x7F7FFFFFU, 0xFF7F8000U, 0x7F800000U,
+            0xFF800000U, 0x7F800001U, 0x7FFFFFFFU, 0xFFFFFFFFU};
+        std::mt19937 random(7);
+        while (bits.size() < kCount)
+            bits.push_back(static_cast<std::uint32_t>(random()));
+        Halves master(kCount);
+        std::vector<float> values(kCount);
+        for (std::size_t i = 0; i < kCount; ++i) {
+            values[i] = std::bit_cast<float>(bits[i]);
+            master.high[i] = highHalf(values[i]);
+            master.low[i] = lowHalf(values[i]);
+            QCOMPARE(
+                std::bit_cast<std::uint32_t>(joinHalves(master.high[i], master.low[i])), bits[i]);
+        }
+        const Planes planes = encoded(master);
+
+        const std::vector<float> zeros(kCount);
+        Planes want(kCount);
+        std::vector<std::int8_t> m(kCount);
+        std::vector<std::uint8_t> v(kCount);
+        std::vector<float> scales(2 * kCount);
+        encodeCompact(values.data(), zeros.data(), zeros.data(),
+            {want.weight.data(), want.remainder.data(), m.data(), v.data(), scales.data(),
+                scales.data() + kCount, kCount});
+
+        QCOMPARE(planes.weight, want.weight);
+        QCOMPARE(planes.remainder, want.remainder);
     }
 
     // Exports then hold the weights that forward reads, also where the remainder stands for a tie.
@@ -123,7 +156,7 @@ private Q_SLOTS:
         Halves back(256);
         back.high = planes.weight;
 
-        decodeMaster(planes.weight, planes.remainder, back.low);
+        decodeMaster24(planes.weight, planes.remainder, back.low);
 
         for (std::size_t i = 0; i < 256; ++i) {
             const float weight = bf16Value(planes.weight[i]);

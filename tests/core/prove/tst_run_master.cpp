@@ -1,9 +1,9 @@
 // The master of a run: every piece has the bits of the whole, wherever the policy keeps it.
 
 #include "core/device/cpu/cpu_device.h"
+#include "core/device/master24.h"
 #include "core/prove/exact_check.h"
 #include "core/prove/state_of.h"
-#include "core/step/compact_master.h"
 #include "support/test_room.h"
 
 #include <QtTest>
@@ -171,8 +171,8 @@ private:
     void round(const MasterBuffers& from, std::size_t g, MasterBuffers& to) const
     {
         std::vector<std::int8_t> remainder(from.high[g].size());
-        encodeMaster(from.high[g], from.low[g], to.high[g], remainder);
-        decodeMaster(to.high[g], remainder, to.low[g]);
+        encodeMaster24(from.high[g], from.low[g], to.high[g], remainder);
+        decodeMaster24(to.high[g], remainder, to.low[g]);
         if (!m_run->memory().window)
             return;
         for (const WeightCut& weight : m_run->memory().window->layout().groups[g].weights)
