@@ -71,7 +71,7 @@ quality() {
     local bytes
     bytes=$(stat -c %s "$SHAKESPEARE")
     head -c $((bytes * 9 / 10)) "$SHAKESPEARE" >"$folder/train.txt"
-    tail -c +$((bytes * 9 / 10 + 1)) "$SHAKESPEARE" | head -c 12000 >"$folder/held.txt"
+    head -c $((bytes * 9 / 10 + 12000)) "$SHAKESPEARE" | tail -c 12000 >"$folder/held.txt"
     evaluated=(--data "$folder/held.txt" --seq-len 128)
     task stories260K 3.2 --model "$STORIES" --data "$folder/train.txt" --hold-out 0 --seq-len 128 --steps 100 \
         --micro-batch 4 --accumulate 1 --warmup 5
