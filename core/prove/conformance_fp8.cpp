@@ -135,7 +135,7 @@ public:
             closeGroup();
     }
 
-    // What is added in F32, behind the products.
+    // Adds a term in F32, behind the products.
     void addInFull(double term)
     {
         closeGroup();

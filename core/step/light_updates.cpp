@@ -52,8 +52,8 @@ TensorView LightUpdates::gradientOf(const Task& task, const Weight& weight) cons
     return matrixView(flat.data, flat.dtype, weight.shape.rows, weight.shape.cols);
 }
 
-// Those of the group, or the copy that holds the factor of ClipMode::PreviousNorm: the group's own
-// are on their way to the host.
+// The ops of a group read its own scalars, or a copy with the factor of ClipMode::PreviousNorm: the
+// group's own are on their way to the host.
 TensorView LightUpdates::scalarsOf(const StepInputs& inputs, const TensorView& ofGroup) const
 {
     if (inputs.light.clipFactor == 1.0F)

@@ -10,7 +10,7 @@ namespace mr {
 namespace {
 
 constexpr std::size_t kPiece = HostUpdater::kTileElements;
-// Of an update: checkpoints hold sums that are laid out by it.
+// An update's piece keeps this size: checkpoints hold sums that are laid out by it.
 constexpr std::size_t kUpdatePiece = std::size_t{1} << 18;
 
 std::size_t ceilDiv(std::size_t n, std::size_t by)

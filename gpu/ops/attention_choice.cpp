@@ -96,7 +96,7 @@ int AttentionChoice::rows(const AttentionGrid& grid)
     const auto speed = [&](int rows) {
         return rateOfRows(rows) * busyShare(grid, rows, slots(grid, rows));
     };
-    // Of equal ones the first, which has the most rows.
+    // max_element() takes the first of equal ones, which has the most rows.
     place = {grid, *std::ranges::max_element(preferredRows(grid.kernel, grid.headDim), {}, speed)};
     return place.rows;
 }

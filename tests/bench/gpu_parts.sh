@@ -154,12 +154,13 @@ part_light() {
     for row in "adamw resident" "adamw zero-offload" "adamw zero-offload --policy-option state=compact" "adamw streamed" \
         "factored resident" "factored zero-offload" "factored streamed" "factored streamed --weights bf16-random"; do
         read -ra options <<<"$row"
-        name="light 1.5b $row"
-        bench_step "${name/ --policy-option / }" 40 1.5b --seq-len 2048 --steps 3 --optimizer "${options[0]}" \
-            --policy "${options[1]}" "${options[@]:2}" && step_figures "${name/ --policy-option / }"
+        name="light 1.5b ${row/--policy-option /}"
+        bench_step "$name" 40 1.5b --seq-len 2048 --steps 3 --optimizer "${options[0]}" \
+            --policy "${options[1]}" "${options[@]:2}" && step_figures "$name"
     done
-    bench_step "light 8b in 12 and 27.5 GB" 80 qwen3-8b --seq-len 2048 --steps 3 --optimizer factored --policy streamed \
-        --device-memory 12GB --host-memory 27.5GB && step_figures "light 8b in 12 and 27.5 GB"
+    name='light 8b in 12 and 27.5 GB'
+    bench_step "$name" 80 qwen3-8b --seq-len 2048 --steps 3 --optimizer factored --policy streamed \
+        --device-memory 12GB --host-memory 27.5GB && step_figures "$name"
 }
 
 # part_soak: runs of the sample under every policy, killed and resumed, six at a time; one soak.sh for each.

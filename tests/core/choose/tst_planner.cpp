@@ -325,6 +325,31 @@ private Q_SLOTS:
         QVERIFY(says(cheap - 1, "recompute block"));
     }
 
+    // Where AdamW fits, and in what the others need alone.
+    void lighterWaysAreOfferedWhereAdamwDoesNotFit()
+    {
+        RunSpec spec = usable();
+        spec.precision = PrecisionChoice::BF16;
+        spec.policy = "zero-offload";
+        const PlanReport whole = planRun(spec).value();
+        QVERIFY(whole.fits && whole.lighter.empty());
+        spec.policyOptions["late"] = "0.5"; // not of a light optimizer, so a way leaves it out
+        spec.hostMemoryBytes = static_cast<std::int64_t>(whole.tiers[1].totalBytes / 2);
+
+        const PlanReport plan = planRun(spec).value();
+
+        QVERIFY(!plan.fits && plan.lighter.size() == 3);
+        QVERIFY(plan.lighter[0].compactState);
+        QVERIFY(plan.lighter[1].optimizer == Optimizer::Factored);
+        QVERIFY(plan.lighter[2].weights == WeightFormat::Random16);
+        for (const LighterWay& way : plan.lighter) {
+            const PlanReport taken = planRun(withLighterWay(spec, way)).value();
+            QVERIFY2(taken.fits, taken.limit.c_str());
+            QCOMPARE(taken.policy, way.policy);
+            QCOMPARE(taken.diskWriteBytesPerStep, std::int64_t{0});
+        }
+    }
+
     void aBookWithoutCheapSecondsHasThemEstimated()
     {
         RunSpec spec = usable();
