@@ -1162,12 +1162,16 @@
     <context>
         <name>mr::ui::LighterWays</name>
         <message>
+            <source>AdamW, one block after the other</source>
+            <translation>AdamW (1 ブロックずつ順に)</translation>
+        </message>
+        <message>
             <source>Every weight in less memory</source>
             <translation>すべての重みを少ないメモリで</translation>
         </message>
         <message>
-            <source>Results differ from those of AdamW as it is; nothing is written to an SSD between checkpoints.</source>
-            <translation>通常の AdamW とは結果が異なります。チェックポイントの間、SSD には何も書き込みません。</translation>
+            <source>Results differ from those of AdamW as it is; no step writes to an SSD.</source>
+            <translation>通常の AdamW とは結果が異なります。どのステップも SSD には書き込みません。</translation>
         </message>
         <message>
             <source>AdamW, its state compact</source>
@@ -2110,6 +2114,18 @@
     <context>
         <name>mr::ui::SettingsForm</name>
         <message>
+            <source>Steps of a block</source>
+            <translation>1 ブロックのステップ数</translation>
+        </message>
+        <message>
+            <source>Steps after which the next block is trained.</source>
+            <translation>このステップ数ごとに次のブロックの学習へ移ります。</translation>
+        </message>
+        <message>
+            <source>Automatic (two rounds)</source>
+            <translation>自動 (2 巡)</translation>
+        </message>
+        <message>
             <source>Train for</source>
             <translation>学習の長さ</translation>
         </message>
@@ -2700,6 +2716,14 @@
     </context>
     <context>
         <name>mr::ui::StallWords</name>
+        <message>
+            <source>Change of block</source>
+            <translation>ブロックの交代</translation>
+        </message>
+        <message>
+            <source>A trained block was put away, and the next one came to the device.</source>
+            <translation>学習したブロックをしまい、次のブロックをデバイスに読み込みました。</translation>
+        </message>
         <message>
             <source>Opening</source>
             <translation>準備</translation>
@@ -5109,6 +5133,18 @@ Masked: read, not part of the loss</source>
     </context>
     <context>
         <name>mr::ui::MethodWords</name>
+        <message>
+            <source>All blocks, one at a time</source>
+            <translation>すべてのブロックを 1 つずつ</translation>
+        </message>
+        <message>
+            <source>Trains each block for some steps, then the next one; embedding and head stay as they are. Memory holds the optimizer state of one block, and the rest of the model is only read, also from its own files on an SSD. A step takes about 60 % of the time, and the run about twice the tokens.</source>
+            <translation>1 つのブロックを数ステップ学習してから、次のブロックへ移ります。埋め込みとヘッドはそのままです。メモリに置くオプティマイザーの状態は 1 ブロック分だけで、モデルの残りは読むだけです (SSD 上のモデル自身のファイルからも)。1 ステップの時間は約 60 %、必要なトークンは約 2 倍です。</translation>
+        </message>
+        <message>
+            <source>one block at a time</source>
+            <translation>1 ブロックずつ</translation>
+        </message>
         <message>
             <source>%1 of device memory</source>
             <translation>デバイスメモリ %1</translation>

@@ -61,7 +61,11 @@ void printSaved(const PlanReport& report)
 std::string lighterWords(const LighterWay& way)
 {
     const char* what =
-        way.compactState ? "Keep AdamW's state compact (--policy-option state=compact)"
+        way.blocks
+            ? "Train one block after the other (--train blocks): AdamW with the state of one "
+              "block, and the others are only read; results differ, and it takes about twice "
+              "the tokens"
+        : way.compactState ? "Keep AdamW's state compact (--policy-option state=compact)"
         : way.weights == WeightFormat::Random16
             ? "Train with a light optimizer on weights of 16 bits, rounded at random (--optimizer "
               "factored --weights bf16-random); results differ from AdamW's"
@@ -71,9 +75,8 @@ std::string lighterWords(const LighterWay& way)
         way.tokensPerSecond > 0.0
             ? fmt::format(", {:.0f} tokens/s by forecast", way.tokensPerSecond)
             : std::string();
-    return fmt::format("{}: policy {}, {} of host memory, nothing written to an SSD between "
-                       "checkpoints{}.",
-        what, way.policy, formatBytes(way.hostBytes), speed);
+    return fmt::format("{}: policy {}, {} of host memory, no step writes to an SSD{}.", what,
+        way.policy, formatBytes(way.hostBytes), speed);
 }
 
 // "streamed, weights in RAM"

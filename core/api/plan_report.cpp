@@ -86,15 +86,16 @@ PlanGroup readGroup(JsonFields& f)
 
 json lighterToJson(const LighterWay& way)
 {
-    return {{"compact_state", way.compactState}, {"optimizer", name(way.optimizer)},
-        {"weights", name(way.weights)}, {"policy", way.policy}, {"host_bytes", way.hostBytes},
-        {"tokens_per_second", way.tokensPerSecond}};
+    return {{"compact_state", way.compactState}, {"blocks", way.blocks},
+        {"optimizer", name(way.optimizer)}, {"weights", name(way.weights)}, {"policy", way.policy},
+        {"host_bytes", way.hostBytes}, {"tokens_per_second", way.tokensPerSecond}};
 }
 
 LighterWay readLighter(JsonFields& f)
 {
     LighterWay way;
     way.compactState = f.boolean("compact_state", false);
+    way.blocks = f.boolean("blocks", false);
     auto optimizer = parseOptimizer(f.text("optimizer", "adamw"));
     auto weights = parseWeightFormat(f.text("weights", "auto"));
     f.take(optimizer.status());

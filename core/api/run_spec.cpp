@@ -25,6 +25,7 @@ constexpr std::array<std::string_view, 4> kRecomputes = {"auto", "none", "cheap"
 constexpr std::array<std::string_view, 4> kOptimizerWords = {
     "adamw", "factored", "adalomo", "sgd-normalised"};
 constexpr std::array<std::string_view, 4> kWeightWords = {"auto", "fp32", "24bit", "bf16-random"};
+constexpr std::array<std::string_view, 2> kTrainOrders = {"together", "blocks"};
 constexpr std::array<std::string_view, 3> kSchedules = {"constant", "linear", "cosine"};
 constexpr std::array<std::string_view, 3> kDevices = {"auto", "cpu", "cuda"};
 
@@ -68,6 +69,10 @@ constexpr auto parserOf(Optimizer /*kind*/)
 constexpr auto parserOf(WeightFormat /*kind*/)
 {
     return parseWeightFormat;
+}
+constexpr auto parserOf(TrainOrder /*kind*/)
+{
+    return parseTrainOrder;
 }
 constexpr auto parserOf(ScheduleKind /*kind*/)
 {
@@ -244,6 +249,10 @@ std::string_view name(WeightFormat v) noexcept
 {
     return word(kWeightWords, v);
 }
+std::string_view name(TrainOrder v) noexcept
+{
+    return word(kTrainOrders, v);
+}
 std::string_view name(ScheduleKind v) noexcept
 {
     return word(kSchedules, v);
@@ -281,6 +290,11 @@ Result<WeightFormat> parseWeightFormat(std::string_view text)
             "offered; "
             "use bf16-random (2 bytes) or 24bit (3 bytes)");
     return parseWord<WeightFormat>(kWeightWords, "weights", text);
+}
+
+Result<TrainOrder> parseTrainOrder(std::string_view text)
+{
+    return parseWord<TrainOrder>(kTrainOrders, "train", text);
 }
 
 Result<ScheduleKind> parseSchedule(std::string_view text)

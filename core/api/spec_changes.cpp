@@ -29,6 +29,8 @@ RunSpec withLighterWay(RunSpec spec, const LighterWay& way)
     spec.diskPaths.clear();
     if (way.compactState)
         spec.policyOptions["state"] = "compact";
+    if (way.blocks)
+        spec.train = TrainOrder::Blocks;
     spec.optimizer = way.optimizer;
     spec.weights = way.weights;
     return spec;

@@ -177,6 +177,25 @@ Status checkOptimizer(const RunSpec& s)
     return {};
 }
 
+// AdamW with the state of one block, whose weights are plain.
+Status checkTurns(const RunSpec& s)
+{
+    if (!trainsInTurns(s)) {
+        if (s.blockSteps != 0)
+            return refuse("block-steps is an option of train blocks; add that, or leave it out");
+        return {};
+    }
+    if (isAdapterRun(s))
+        return refuse("train blocks trains the model's own weights, and method is " + s.method +
+                      "; leave one of them out");
+    if (s.optimizer != Optimizer::AdamW)
+        return refuse(fmt::format(
+            "train blocks keeps AdamW's state of one block, and optimizer is {}, which keeps next "
+            "to none for all of them; leave one of them out",
+            name(s.optimizer)));
+    return {};
+}
+
 } // namespace
 
 Status checkRanges(const RunSpec& spec)
@@ -197,6 +216,7 @@ Status checkSpec(const RunSpec& spec)
         return refuse(fmt::format(
             "weight-decay is {:g}; it must be at least 0, or left out", spec.weightDecay));
     MR_TRY(checkOptimizer(spec));
+    MR_TRY(checkTurns(spec));
     return checkMethod(spec);
 }
 

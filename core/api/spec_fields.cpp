@@ -143,6 +143,13 @@ constexpr std::array kFields{
         "Layers that are trained, or that get an adapter, as 20-31,head: numbers of blocks, "
         "embedding, head (left out: all)",
         &S::trainLayers},
+    SpecField{"train", "train",
+        "together; or blocks: one block after the other, for some steps each, with AdamW's state "
+        "of that block alone; the others are only read",
+        &S::train},
+    SpecField{"block_steps", "block-steps",
+        "Steps of a block's turn with --train blocks (0: for two rounds, and at least 20)",
+        &S::blockSteps, SpecRange{0.0, kMostSteps}},
     SpecField{"recompute", "recompute", "none, cheap or block", &S::recompute},
     SpecField{"checkpoint_every", "checkpoint-every",
         "Steps between checkpoints (0: not by steps); there is one at the end in any case",

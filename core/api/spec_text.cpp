@@ -92,6 +92,11 @@ Status readInto(const SpecField& /*field*/, std::string_view text, WeightFormat&
     return take(parseWeightFormat(text), out);
 }
 
+Status readInto(const SpecField& /*field*/, std::string_view text, TrainOrder& out)
+{
+    return take(parseTrainOrder(text), out);
+}
+
 Status readInto(const SpecField& /*field*/, std::string_view text, ScheduleKind& out)
 {
     return take(parseSchedule(text), out);

@@ -94,6 +94,13 @@ std::int64_t timedCheckpoints(const RunSetup& setup)
            within(spec.steps % spec.checkpointEvery);
 }
 
+// Changes of groups that take turns.
+std::uint64_t turnsOf(const RunSpec& spec)
+{
+    const bool isAny = trainsInTurns(spec) && spec.steps > 0;
+    return isAny ? static_cast<std::uint64_t>((spec.steps - 1) / spec.blockSteps) : 0;
+}
+
 } // namespace
 
 // The weights as any program loads them: model/ of a checkpoint and of the run, or their adapter/.
@@ -113,7 +120,7 @@ std::uint64_t exportBytes(const RunSetup& setup)
 std::uint64_t checkpointBytes(const RunSetup& setup)
 {
     const std::uint64_t groups = setup.table.groups.size();
-    std::uint64_t bytes = exportBytes(setup);
+    std::uint64_t bytes = setup.turns.isActive() ? turnFileBytes(setup) : exportBytes(setup);
     for (const MemoryItem& item : setup.memory.items)
         bytes += savedBytes(item, setup.memory);
     return bytes + 2 * kMostPerGroup * groups * kEntryBytes + kSmallFilesBytes;
@@ -144,7 +151,8 @@ std::uint64_t savedBytesOfRun(const RunSetup& setup)
                           ? between(std::lcm(spec.checkpointEvery, spec.evalEvery))
                           : 0);
     before += timedCheckpoints(setup);
-    return static_cast<std::uint64_t>(before + 1) * checkpointBytes(setup) + exportBytes(setup);
+    return static_cast<std::uint64_t>(before + 1) * checkpointBytes(setup) + exportBytes(setup) +
+           turnsOf(spec) * turnFileBytes(setup);
 }
 
 } // namespace mr

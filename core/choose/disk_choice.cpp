@@ -21,7 +21,7 @@ bool fitsHost(const RunSetup& setup, const PolicyTrial& trial)
         return false;
     StepSpec step = setup.step;
     step.recompute = trial.recompute;
-    auto memory = planMemory(step, setup.shape, setup.budget, setup.rates, policy.value());
+    auto memory = runMemory(setup, step, policy.value());
     return memory.ok() && memory.value().bytes(Tier::PinnedHost) <= setup.budget.hostBytes;
 }
 
@@ -64,18 +64,18 @@ int smallestShare(const RunSetup& setup, PolicyTrial trial, const Shares& what)
 }
 
 // All that the policy takes and nobody has said is on disk; boundaries are apart from the rest.
-// Beside an adapter these are frozen weights, which are read alone: writing boundaries to keep some
-// of them in memory would wear the drive.
-void putAllOnDisk(PolicyTrial& trial, bool isAdapter)
+// Where most of the model is only read these are frozen weights, which are read alone: writing
+// boundaries to keep some of them in memory would wear the drive.
+void putAllOnDisk(PolicyTrial& trial, bool isRead)
 {
     const PolicyInfo& policy = policyInfo(trial.policy);
     PolicyNumbers all;
     const double most = trial.numbers.diskShare.value_or(1.0);
     if (policy.doesTake(kAllDisk))
         all.weightsOnDisk = most;
-    if (policy.doesTake(kDisk) && !isAdapter)
+    if (policy.doesTake(kDisk) && !isRead)
         all.diskShare = most;
-    if (policy.doesTake(kAllDisk) && !isAdapter) {
+    if (policy.doesTake(kAllDisk) && !isRead) {
         all.gradientsOnDisk = most;
         // Where boundaries stay on the device, none pass through the host.
         if (trial.numbers.boundary != Tier::Device)
@@ -105,7 +105,7 @@ std::vector<Shares> inOrder(const PolicyNumbers& said, const PolicyNumbers& numb
 PolicyTrial fitted(const RunSetup& setup, PolicyTrial trial)
 {
     const PolicyNumbers said = trial.numbers;
-    putAllOnDisk(trial, isAdapterRun(setup.spec));
+    putAllOnDisk(trial, isMostlyRead(setup.spec));
     if (!fitsHost(setup, trial))
         return trial;
     for (const Shares& shares : inOrder(said, trial.numbers, followGradients(setup, trial))) {
@@ -143,7 +143,7 @@ PolicyTrial fittedToHost(const RunSetup& setup, const PolicyTrial& asked)
 std::vector<PolicyTrial> lateTrials(const RunSetup& setup, const PolicyNumbers& said)
 {
     const bool isOpen = policyInfo(setup.policy.id).usesDisk && !said.late &&
-                        !isAdapterRun(setup.spec) && !isLight(setup.spec.optimizer);
+                        !isMostlyRead(setup.spec) && !isLight(setup.spec.optimizer);
     if (!isOpen || !setup.forecast.known)
         return {};
     const bool follow = updatesFollowGradients(setup.policy, setup.step, false);
@@ -174,12 +174,12 @@ std::vector<PolicyTrial> diskTrials(const RunSetup& setup, bool ratesKnown)
     PolicyNumbers streams = shapes[0];
     streams.weightsOnDevice.reset();
     std::vector<PolicyNumbers> keeping = {shapes[0], streams};
-    if (isAdapterRun(setup.spec)) // no state has to go with the weights
+    if (isMostlyRead(setup.spec)) // no state has to go with the weights
         keeping = partsOnDevice(Tier::Device);
     for (const Recompute how : keepingTrials(setup, ratesKnown))
         for (const PolicyNumbers& shape : keeping)
             add(shape, how);
-    if (isAdapterRun(setup.spec) && isAllowed(Recompute::Block, setup.spec.recompute))
+    if (isMostlyRead(setup.spec) && isAllowed(Recompute::Block, setup.spec.recompute))
         for (const auto boundary : {std::optional(Tier::Device), std::optional<Tier>()})
             for (const PolicyNumbers& shape : partsOnDevice(boundary))
                 add(shape, Recompute::Block);

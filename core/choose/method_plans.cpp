@@ -1,4 +1,5 @@
-// Plans beside each other: for training the whole model, some of its layers, or an adapter beside
+// Plans beside each other: for training the whole model at once or one block after the other, some
+// of its layers, or an adapter beside
 // the model as it is or in 4 bits; and under every policy. One that is refused says why and does
 // not keep the others from being seen.
 
@@ -21,8 +22,22 @@ RunSpec trainingAll(RunSpec spec)
 {
     spec.method = "full";
     spec.trainLayers.clear();
+    spec.train = TrainOrder::Together;
+    spec.blockSteps = 0;
     takeAdapterOptions(RunSpec(), spec);
     return spec;
+}
+
+// The blocks and the length of a turn are those of a spec that trains so.
+RunSpec trainingBlocks(const RunSpec& spec)
+{
+    RunSpec blocks = trainingAll(spec);
+    blocks.train = TrainOrder::Blocks;
+    if (trainsInTurns(spec)) {
+        blocks.trainLayers = spec.trainLayers;
+        blocks.blockSteps = spec.blockSteps;
+    }
+    return blocks;
 }
 
 // Layers of a spec that trains the model itself are no blocks for an adapter.
@@ -30,6 +45,8 @@ RunSpec trainingAdapter(RunSpec spec, std::string_view method)
 {
     if (!isAdapterRun(spec))
         spec.trainLayers.clear();
+    spec.train = TrainOrder::Together;
+    spec.blockSteps = 0;
     spec.method = method;
     return spec;
 }
@@ -80,7 +97,7 @@ private:
 
 std::vector<RunSpec> specsOfMethods(const RunSpec& spec)
 {
-    std::vector<RunSpec> specs = {trainingAll(spec)};
+    std::vector<RunSpec> specs = {trainingAll(spec), trainingBlocks(spec)};
     if (methodWord(spec) == "layers") {
         specs.push_back(spec);
         takeAdapterOptions(RunSpec(), specs.back());

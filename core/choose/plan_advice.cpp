@@ -61,7 +61,7 @@ double tokensPerSecond(const RunSetup& setup)
 void adviseLighter(const RunSetup& setup, PlanReport& report)
 {
     const bool isWritten = setup.diskTraffic.writtenBytes > 0;
-    if ((report.fits && !isWritten) || isLight(setup.spec.optimizer) || isAdapterRun(setup.spec))
+    if ((report.fits && !isWritten) || isLight(setup.spec.optimizer) || isMostlyRead(setup.spec))
         return;
     LighterWay compact;
     compact.compactState = true;
@@ -69,7 +69,9 @@ void adviseLighter(const RunSetup& setup, PlanReport& report)
     bits24.optimizer = Optimizer::Factored;
     LighterWay random16 = bits24;
     random16.weights = WeightFormat::Random16;
-    for (LighterWay way : {compact, bits24, random16}) {
+    LighterWay blocks;
+    blocks.blocks = true;
+    for (LighterWay way : {compact, bits24, random16, blocks}) {
         auto changed = setUpRun(withLighterWay(setup.asked, way), 0);
         if (!changed.ok() || !changed.value().limit.empty())
             continue;
@@ -101,7 +103,7 @@ void adviseDisk(const RunSetup& setup, PlanReport& report)
     if (disk.memory.bytes(Tier::Device) > disk.budget.deviceBytes ||
         disk.memory.bytes(Tier::PinnedHost) > disk.budget.hostBytes)
         return;
-    if (isAdapterRun(setup.spec)) {
+    if (isMostlyRead(setup.spec)) {
         report.advice.push_back(
             "Read the frozen weights from an SSD for every use (policy " + other.policy +
             "); nothing is written there" +

@@ -13,6 +13,7 @@
 #include "core/model/prepared_base.h"
 #include "core/plan/cost_model.h"
 #include "core/plan/traversal.h"
+#include "core/plan/turn_memory.h"
 #include "core/tier/disk_health.h"
 #include "core/tier/disk_wear.h"
 
@@ -64,8 +65,10 @@ std::vector<PlanGroup> groupsOf(const RunSetup& setup)
         groups.push_back({group.name, {}});
     groups.push_back({"shared", {}});
     for (const MemoryItem& item : setup.memory.items) {
+        const bool isShared = item.group.value < 0 ||
+                              (setup.turns.isActive() && goesWithTurn(item, setup.turns.trained));
         const std::size_t index =
-            item.group.value < 0 ? groups.size() - 1 : static_cast<std::size_t>(item.group.value);
+            isShared ? groups.size() - 1 : static_cast<std::size_t>(item.group.value);
         groups.at(index).bytes.push_back(
             {std::string(tierWord(item.tier)), std::string(name(item.use)), item.bytes});
     }
@@ -110,7 +113,7 @@ void describeDisk(const RunSetup& setup, PlanReport& report)
     const auto perStep = static_cast<std::uint64_t>(report.diskWriteBytesPerStep);
     const bool isPrepared = !setup.memory.disk.frozen.empty() && !setup.readsOwnFiles;
     const std::uint64_t prepared =
-        isPrepared ? preparedBytes(setup.table, setup.micro.compute) : 0; // unless it is there
+        isPrepared ? preparedBytes(readTable(setup), setup.micro.compute) : 0; // unless it is there
     if (report.steps > 0)
         report.diskWriteBytesOfRun = held + prepared +
                                      static_cast<std::uint64_t>(report.steps) * perStep +
@@ -139,6 +142,20 @@ std::uint64_t processBytesOf(const RunSetup& setup)
 bool clipsByGroup(const RunSetup& setup)
 {
     return setup.policy.clipMode == ClipMode::PerGroup && setup.spec.clipNorm > 0.0;
+}
+
+// "Blocks take turns of 20 steps ..."
+std::string turnWords(const RunSetup& setup)
+{
+    const TurnSchedule& schedule = setup.turns.schedule;
+    const auto round = static_cast<std::int64_t>(schedule.groups.size()) * schedule.steps;
+    std::string text = fmt::format("{} blocks take turns of {} steps, so a round has {}",
+        schedule.groups.size(), schedule.steps, round);
+    if (setup.spec.steps > 0)
+        text += fmt::format(" and the run {:.1f} rounds",
+            static_cast<double>(setup.spec.steps) / static_cast<double>(round));
+    return text + ". Bytes are the most of any turn; times are of a turn in the middle of the "
+                  "model. After its turn a block is written to the run folder.";
 }
 
 // The option that makes other bits than those of `resident`; empty: none does.
@@ -176,7 +193,7 @@ PlanReport reportOf(const RunSetup& setup)
         report.optimizer =
             fmt::format("{}, weights {}", name(setup.spec.optimizer), name(setup.spec.weights));
     report.parameters = wholeModel(setup.table).parameters;
-    report.trainedParameters = setup.table.parameters;
+    report.trainedParameters = everTrained(setup).parameters;
     report.steps = setup.spec.steps;
     report.tokensPerStep = setup.micro.tokens() * setup.micro.microBatches;
     report.tiers = {tierOf(setup, Tier::Device, "device", setup.budget.deviceBytes),
@@ -237,6 +254,8 @@ Result<PlanReport> planRun(const RunSpec& spec)
         report.advice.push_back(fmt::format("The interval is chosen when the warm-up ends; bytes "
                                             "and times are those of windows of {} steps.",
             setup.memory.window.steps));
+    if (setup.turns.isActive())
+        report.advice.push_back(turnWords(setup));
     if (std::string note = emulationNote(setup); !note.empty())
         report.advice.push_back(std::move(note));
     if (setup.policy.clipMode == ClipMode::PreviousNorm)

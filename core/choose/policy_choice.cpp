@@ -37,7 +37,7 @@ void findLimit(RunSetup& setup)
     if (setup.limit.empty() && lacksFolder)
         setup.limit = "the frozen weights are read from disk in a form that the model's files do "
                       "not have, and no scratch folder is named for a file of " +
-                      formatBytes(preparedBytes(setup.table, setup.micro.compute)) +
+                      formatBytes(preparedBytes(readTable(setup), setup.micro.compute)) +
                       " that has it (--disk-path)";
     const std::size_t onDisk = setup.memory.scratchBytes();
     if (!setup.limit.empty() || onDisk == 0)
@@ -70,7 +70,8 @@ Status forecast(RunSetup& setup)
     setup.scratch.addRates(setup.memory.scratchBytes(), rates);
     if (!setup.memory.usesScratch())
         setup.baseDrive.addRates(setup.memory.bytes(Tier::Disk), rates);
-    PlanBuilder builder(setup.shape, setup.budget, setup.rates, setup.policy);
+    const ModelShape& shape = forecastShape(setup);
+    PlanBuilder builder(shape, setup.budget, setup.rates, setup.policy);
     StepForecaster forecaster;
     BuiltStep built;
     built.out.step = setup.policy.clock->warmup();
@@ -86,12 +87,12 @@ Status forecast(RunSetup& setup)
         if (n < window)
             continue;
         add(forecaster.forecast(
-                built.plan, {setup.shape, rates, setup.step.precision, setup.step.recompute}),
+                built.plan, {shape, rates, setup.step.precision, setup.step.recompute}),
             1.0 / window, setup.forecast);
-        const LinkTraffic traffic = linkTraffic(built.plan, setup.shape, setup.step.precision);
+        const LinkTraffic traffic = linkTraffic(built.plan, shape, setup.step.precision);
         setup.traffic.hostToDeviceBytes += traffic.hostToDeviceBytes / window;
         setup.traffic.deviceToHostBytes += traffic.deviceToHostBytes / window;
-        const DiskTraffic disk = diskTraffic(built.plan, setup.shape, setup.step.precision);
+        const DiskTraffic disk = diskTraffic(built.plan, shape, setup.step.precision);
         setup.diskTraffic.readBytes += disk.readBytes;
         setup.diskTraffic.writtenBytes += disk.writtenBytes;
     }
@@ -201,7 +202,7 @@ Status keepChoice(RunSetup& setup, const PolicyTrial& trial)
 
 bool doesTrain(const PolicyInfo& policy, const RunSpec& spec, const ModelShape& shape) noexcept
 {
-    if (isAdapterRun(spec))
+    if (isMostlyRead(spec))
         return policy.isAllOnDevice || policy.streams;
     return !policy.hasWindows || !shape.hasFrozen();
 }
@@ -238,9 +239,7 @@ Status planWith(RunSetup& setup, const PolicyTrial& trial)
     MR_TRY(policy.status());
     setup.policy = std::move(policy).value();
     setup.step.recompute = trial.recompute;
-    auto memory = planMemory(setup.step, setup.shape, setup.budget, setup.rates, setup.policy);
-    MR_TRY(memory.status());
-    setup.memory = std::move(memory).value();
+    MR_ASSIGN(setup.memory, runMemory(setup, setup.step, setup.policy));
     findLimit(setup);
     return forecast(setup);
 }
@@ -303,8 +302,10 @@ Status checkTrained(const RunSetup& setup)
             names.append(", ").append(policy.name);
     return Status::error(ErrorKind::InvalidArgument,
         "policy " + setup.spec.policy + " does not train " +
-            (isAdapterRun(setup.spec) ? "an adapter" : "some layers of a model") + "; use one of " +
-            names);
+            std::string(isAdapterRun(setup.spec)    ? "an adapter"
+                        : trainsInTurns(setup.spec) ? "blocks in turn"
+                                                    : "some layers of a model") +
+            "; use one of " + names);
 }
 
 } // namespace

@@ -132,7 +132,7 @@ private:
         numbers.weightsOnDevice = weightsOnDevice;
         numbers.boundary = boundary;
         addOne(numbers);
-        if (!m_ratesKnown || m_setup.numbers.deviceShare || isAdapterRun(m_setup.spec))
+        if (!m_ratesKnown || m_setup.numbers.deviceShare || isMostlyRead(m_setup.spec))
             return;
         numbers.deviceShare = kBalanced;
         for (const double late : {1.0, 0.0}) {
@@ -228,8 +228,8 @@ std::vector<PolicyTrial> trialsOf(const RunSetup& setup, bool ratesKnown)
                 addTrials(setup, *policy, ratesKnown, how, trials);
     if (isAuto(spec))
         StreamTrials(setup, ratesKnown, trials).add();
-    // Beside an adapter only the frozen weights are large enough for the disk.
-    const bool mayRead = isAdapterRun(spec) && setup.readsOwnFiles;
+    // Only the frozen weights are large enough for the disk there.
+    const bool mayRead = isMostlyRead(spec) && setup.readsOwnFiles;
     if (isAuto(spec) && (mayRead || !spec.diskPaths.empty())) {
         std::vector<PolicyTrial> onDisk = diskTrials(setup, ratesKnown);
         std::move(onDisk.begin(), onDisk.end(), std::back_inserter(trials));

@@ -26,10 +26,13 @@ RunSetup withoutPlan(const RunSetup& from)
     setup.micro = from.micro;
     setup.shape = from.shape;
     setup.step = from.step;
+    setup.turns = from.turns;
     setup.policy.id = from.policy.id;
     setup.budget = from.budget;
     setup.host = from.host;
     setup.rates = from.rates;
+    setup.readsOwnFiles = from.readsOwnFiles;
+    setup.baseDrive = from.baseDrive;
     return setup;
 }
 

@@ -286,6 +286,7 @@ Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainRows, const Mac
     MR_ASSIGN(setup.table, trainedTable(setup.spec, setup.config));
     setup.host = {machine.memoryBytes, machine.availableBytes, machine.memoryIsLimited};
     MR_TRY(resolveNumbers(setup, machine, trainRows));
+    MR_TRY(setUpTurns(setup));
     MR_TRY(readNumbers(setup));
     const RateCache cache = RateCache::load(RateCache::defaultPath());
     MR_TRY(findScratch(setup, cache));

@@ -12,6 +12,7 @@
 
 #include "core/base/host_memory.h"
 #include "core/choose/scratch_set.h"
+#include "core/choose/turn_plan.h"
 #include "core/model/layout.h"
 #include "core/model/model_config.h"
 #include "core/model/param_table.h"
@@ -36,7 +37,8 @@ struct RunSetup {
     ParamTable table; // what is trained; its frozen model is the rest
     MicroShape micro;
     ModelShape shape;
-    StepSpec step; // common to all steps, except its number
+    StepSpec step;  // common to all steps, except its number
+    TurnPlan turns; // table, shape and memory are of one turn, if there are any
     OffloadPolicy policy;
     PolicyNumbers numbers;      // its options, said or chosen: spec.policyOptions
     PolicyNumbers askedNumbers; // asked.policyOptions

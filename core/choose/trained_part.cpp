@@ -224,10 +224,22 @@ void take(const AdapterSettings& settings, RunSpec& spec)
     spec.trainedTokens = fmt::format("{}", fmt::join(settings.tokens, ","));
 }
 
+Result<std::vector<GroupId>> namedGroups(const RunSpec& spec, const ModelConfig& config)
+{
+    MR_ASSIGN(auto groups, LayerNames(config.layers).read(spec.trainLayers));
+    const bool hasHead = groups.back().value > config.layers;
+    if (config.tiedEmbedding && hasHead && groups.front().value != 0)
+        return refuse("train-layers: the head of this model is its embedding; name both, as in "
+                      "embedding,head");
+    return groups;
+}
+
 } // namespace
 
 std::string methodWord(const RunSpec& spec)
 {
+    if (trainsInTurns(spec))
+        return "blocks";
     return spec.method == "full" && !spec.trainLayers.empty() ? "layers" : spec.method;
 }
 
@@ -266,14 +278,24 @@ Result<ParamTable> trainedTable(const RunSpec& spec, const ModelConfig& config)
         return refuse(
             "the weights of this model are quantised (NF4) and cannot be trained; train an "
             "adapter beside them (--method lora), or take the unquantised model");
+    if (trainsInTurns(spec)) {
+        MR_ASSIGN(const auto groups, groupsOfTurns(spec, config));
+        return turnTable(model, groups.front());
+    }
     if (spec.trainLayers.empty())
         return model;
-    MR_ASSIGN(const auto groups, LayerNames(config.layers).read(spec.trainLayers));
-    const bool hasHead = groups.back().value > config.layers;
-    if (config.tiedEmbedding && hasHead && groups.front().value != 0)
-        return refuse("train-layers: the head of this model is its embedding; name both, as in "
-                      "embedding,head");
+    MR_ASSIGN(const auto groups, namedGroups(spec, config));
     return trainedLayers(model, groups);
+}
+
+Result<std::vector<GroupId>> groupsOfTurns(const RunSpec& spec, const ModelConfig& config)
+{
+    if (!spec.trainLayers.empty())
+        return namedGroups(spec, config);
+    std::vector<GroupId> blocks;
+    for (std::int64_t block = 1; block <= config.layers; ++block)
+        blocks.push_back(GroupId{static_cast<std::int32_t>(block)});
+    return blocks;
 }
 
 std::string trainedWords(const RunSpec& spec)
@@ -282,6 +304,8 @@ std::string trainedWords(const RunSpec& spec)
         return fmt::format("{}{}{} {} {} {} {}", spec.dora ? "dora " : "",
             spec.dora && spec.dropout > 0.0 ? "dropout " : "", spec.method, spec.rank, spec.targets,
             spec.trainLayers, spec.savedModules);
+    if (trainsInTurns(spec))
+        return "blocks " + spec.trainLayers;
     return spec.trainLayers.empty() ? std::string() : "layers " + spec.trainLayers;
 }
 

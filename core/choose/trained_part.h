@@ -12,9 +12,13 @@
 #include <millrace/run_spec.h>
 #include <millrace/status.h>
 
+#include <string>
+#include <vector>
+
 namespace mr {
 
-// "full", "layers", "lora" or "qlora", as PlanReport::method; another word as the spec has it.
+// "full", "layers", "blocks" (in turn), "lora" or "qlora", as PlanReport::method; another word as
+// the spec has it.
 std::string methodWord(const RunSpec& spec);
 
 // Rank, alpha and modules of the adapter that the run goes on from (RunSpec::adapterDir), in
@@ -24,6 +28,9 @@ Status takeAdapterSettings(RunSpec& spec);
 
 // The table of all trained parameters.
 Result<ParamTable> trainedTable(const RunSpec& spec, const ModelConfig& config);
+
+// Groups that take turns where the spec wants that: all blocks, or the layers it names.
+Result<std::vector<GroupId>> groupsOfTurns(const RunSpec& spec, const ModelConfig& config);
 
 // Names the part in the cache of rates; empty: all of the model.
 std::string trainedWords(const RunSpec& spec);

@@ -85,6 +85,29 @@ std::shared_ptr<FrozenModel> frozenModel(const ParamTable& model)
     return frozen;
 }
 
+// The groups are trained.
+ParamTable tableOf(const ParamTable& model, const std::vector<GroupId>& groups, bool inTurns)
+{
+    auto frozen = frozenModel(model);
+    frozen->inTurns = inTurns;
+    for (const GroupId group : groups)
+        frozen->elements[static_cast<std::size_t>(group.value)] = 0;
+    ParamTable table = emptyTable(model);
+    for (std::size_t g = 0; g < model.groups.size(); ++g) {
+        if (frozen->elements[g] > 0)
+            continue;
+        table.groups[g] = model.groups[g];
+        for (const ParamSlot& slot : model.groups[g].paramSlots)
+            table.parameters += slot.count();
+    }
+    std::ranges::copy_if(
+        model.tensors, std::back_inserter(table.tensors), [&](const NamedTensor& tensor) {
+            return frozen->elements[static_cast<std::size_t>(tensor.group.value)] == 0;
+        });
+    table.frozen = std::move(frozen);
+    return table;
+}
+
 // Uniform in +-bound.
 void fillUniform(std::uint64_t key, float bound, std::int64_t first, const MasterView& out)
 {
@@ -155,29 +178,28 @@ void setAdapterMemory(const ParamTable& trained, double dropout, MicroShape& mic
 
 Result<ParamTable> trainedLayers(const ParamTable& model, const std::vector<GroupId>& groups)
 {
-    auto frozen = frozenModel(model);
-    for (const GroupId group : groups) {
+    for (const GroupId group : groups)
         if (group.value < 0 || static_cast<std::size_t>(group.value) >= model.groups.size())
             return Status::error(ErrorKind::InvalidArgument,
                 fmt::format("the model has no layer {} to train", group.value));
-        frozen->elements[static_cast<std::size_t>(group.value)] = 0;
-    }
     if (groups.empty())
         return Status::error(ErrorKind::InvalidArgument, "no layer to train is named");
-    ParamTable table = emptyTable(model);
-    for (std::size_t g = 0; g < model.groups.size(); ++g) {
-        if (frozen->elements[g] > 0)
-            continue;
-        table.groups[g] = model.groups[g];
-        for (const ParamSlot& slot : model.groups[g].paramSlots)
-            table.parameters += slot.count();
-    }
-    std::ranges::copy_if(
-        model.tensors, std::back_inserter(table.tensors), [&](const NamedTensor& tensor) {
-            return frozen->elements[static_cast<std::size_t>(tensor.group.value)] == 0;
-        });
-    table.frozen = std::move(frozen);
-    return table;
+    return tableOf(model, groups, false);
+}
+
+ParamTable turnTable(const ParamTable& model, GroupId group)
+{
+    return tableOf(model, {group}, true);
+}
+
+ParamTable frozenTable(const ParamTable& model)
+{
+    return tableOf(model, {}, true);
+}
+
+bool isInTurns(const ParamTable& trained) noexcept
+{
+    return trained.frozen && trained.frozen->inTurns;
 }
 
 Result<ParamTable> adapterTable(const ParamTable& model, const AdapterSettings& settings)

@@ -90,6 +90,7 @@ struct FrozenModel {
     std::vector<std::vector<AdapterModule>> adapters; // by group, in the order of the model
     std::vector<std::vector<ReplacedRange>> replaced; // by group
     AdapterSettings settings;                         // of the adapter, if there is one
+    bool inTurns = false; // the trained layer is one of those that take turns
 };
 
 // All of the model, whatever is trained.
@@ -110,6 +111,12 @@ void setAdapterMemory(const ParamTable& trained, double dropout, MicroShape& mic
 // The groups that are named are trained, the others frozen. InvalidArgument: none is named, or one
 // that the model has not.
 Result<ParamTable> trainedLayers(const ParamTable& model, const std::vector<GroupId>& groups);
+// The group that is trained in a turn; the others are, in theirs. Precondition: the model has it.
+ParamTable turnTable(const ParamTable& model, GroupId group);
+// Nothing is trained.
+ParamTable frozenTable(const ParamTable& model);
+// Is what is trained one of the groups that take turns?
+bool isInTurns(const ParamTable& trained) noexcept;
 
 // An adapter on the blocks of the model, which is frozen. InvalidArgument names a rank outside
 // [1, smaller side], an alpha of 0, or a target that no module has, with those there are.

@@ -120,7 +120,8 @@ ModelShape modelShape(const ModelConfig& config, const ParamTable& table, const 
             weightShapes(group), frozenElements(table, id),
             packedGroup(table, id, shape.compute).bytes, frozenTensors(table, id)});
     }
-    out.readsFrozen = isAdapter(table);
+    out.inTurns = isInTurns(table);
+    out.readsFrozen = isAdapter(table) || out.inTurns;
     out.tiedHead = config.tiedEmbedding;
     const bool trainsBoth = config.tiedEmbedding && out.groups.front().isTrained();
     out.secondAccumulatorElements =

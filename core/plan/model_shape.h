@@ -70,9 +70,13 @@ inline constexpr std::size_t kGroupScalarBytes = 16;
 // Sizes that a plan counts: of the model, and of one micro-batch of fixed size.
 struct ModelShape {
     std::vector<GroupShape> groups; // embedding, blocks, head: one layer of the traversal each
-    // Frozen weights lie in files that a run may read them from for every use: beside an adapter. A
-    // run that trains layers can go on without the model it began with.
+    // Frozen weights lie in files that a run may read them from for every use: beside an adapter,
+    // or where groups take turns. A run that trains layers can go on without the model it began
+    // with.
     bool readsFrozen = false;
+    // One group is trained at a time. It lies on the device with its state, whatever its home is in
+    // other turns.
+    bool inTurns = false;
     bool tiedHead = false;                      // the head adds to a second accumulator of group 0
     std::int64_t secondAccumulatorElements = 0; // those of it that are trained; 0 if not tied
     std::size_t boundaryBytes = 0;              // the activation between two layers

@@ -190,6 +190,13 @@ void placeBehindBackward(const OffloadPolicy& policy, GroupPlacement& home)
         home.state = Tier::Device;
 }
 
+void placeFrozen(const GroupShape& group, bool readsFiles, GroupPlacement& home)
+{
+    home.frozen = home.weights;
+    home.packed = group.isPacked();
+    home.frozenOnDisk = readsFiles && home.frozen != Tier::Device ? home.weightsOnDisk : 0.0;
+}
+
 } // namespace
 
 std::vector<GroupPlacement> placeGroups(const OffloadPolicy& policy, const ModelShape& shape,
@@ -204,15 +211,13 @@ std::vector<GroupPlacement> placeGroups(const OffloadPolicy& policy, const Model
             homes[g].activationsOnHost = 0.0;
         if (g + 1 < first)
             homes[g].boundariesOnDisk = 0.0;
-        if (shape.groups[g].frozenElements == 0)
-            continue;
         GroupPlacement& home = homes[g];
-        home.frozen = home.weights;
-        home.packed = shape.groups[g].isPacked();
-        const bool mayRead = shape.readsFrozen && home.frozen != Tier::Device;
-        home.frozenOnDisk = mayRead ? home.weightsOnDisk : 0.0;
+        if (shape.groups[g].frozenElements > 0)
+            placeFrozen(shape.groups[g], shape.readsFrozen, home);
         const bool isEnd = g == 0 || g + 1 == homes.size();
-        if (isEnd && shape.groups[g].isTrained())
+        const bool isTrained = shape.groups[g].isTrained();
+        const bool hasStateElsewhere = shape.groups[g].frozenElements == 0 || (isEnd && isTrained);
+        if (hasStateElsewhere && !(shape.inTurns && isTrained))
             continue;
         home.weights = Tier::Device;
         home.state = Tier::Device;

@@ -18,7 +18,8 @@ std::string wayOut(const std::vector<fs::path>& checkpoints)
     for (const fs::path& path : checkpoints) {
         const fs::path trained = trainedFolderIn(path);
         const std::string name = trained.filename().string();
-        if (!trained.empty() && verifyCheckpoint(path, VerifyDepth::Bytes, name + "/").ok())
+        const bool isWhole = !trained.empty() && name != "block"; // which is no model
+        if (isWhole && verifyCheckpoint(path, VerifyDepth::Bytes, name + "/").ok())
             return text + "; the weights in " + trained.string() +
                    " are whole and can be trained on with --" + name;
     }
@@ -39,11 +40,20 @@ bool CheckpointFallback::hasCheckpoint() const
            !asideCheckpoints(m_run.runDir, m_run.saveDir).empty();
 }
 
-Status CheckpointFallback::loadNewest()
+Result<RunProgress> CheckpointFallback::load(const fs::path& path, const Prepare& prepare) const
+{
+    MR_ASSIGN(RunProgress progress, examineCheckpoint(path, m_run.uuid, VerifyDepth::Bytes));
+    if (prepare)
+        MR_TRY(prepare(progress));
+    MR_TRY(loadExamined(m_run.checkpoint(), path, progress));
+    return progress;
+}
+
+Status CheckpointFallback::loadNewest(const Prepare& prepare)
 {
     std::vector<Broken> broken;
     for (const fs::path& path : namedCheckpoints(m_run.runDir, m_run.saveDir)) {
-        auto progress = loadCheckpoint(m_run.checkpoint(), path);
+        auto progress = load(path, prepare);
         if (progress.ok()) {
             m_run.progress = std::move(progress).value();
             (void)m_run.store.setCheckpointState(path.string(), "verified").ok();

@@ -13,6 +13,7 @@
 #include "core/run/run_journal.h"
 
 #include <filesystem>
+#include <functional>
 #include <vector>
 
 namespace mr {
@@ -23,8 +24,10 @@ public:
     CheckpointFallback(RunContext& run, RunJournal& journal);
 
     bool hasCheckpoint() const; // also one that is damaged
+    // Makes the body fit a checkpoint that is about to be loaded.
+    using Prepare = std::function<Status(const RunProgress&)>;
     // Into the run's body and progress.
-    Status loadNewest();
+    Status loadNewest(const Prepare& prepare = {});
     void report();
 
 private:
@@ -33,6 +36,7 @@ private:
         Status why;
     };
 
+    Result<RunProgress> load(const std::filesystem::path& path, const Prepare& prepare) const;
     Status noneIsWhole(const std::vector<Broken>& broken) const;
     void report(const Broken& broken);
 

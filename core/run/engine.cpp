@@ -67,7 +67,9 @@ Engine::Engine(Device& device, RunStore& store, EngineHooks hooks)
     , m_fallback(m_run, m_journal)
     , m_saver(m_run, m_journal)
     , m_steps(m_run, m_journal, m_saver, m_outcome)
-    , m_replanner(m_run, m_journal, m_saver, m_fallback, m_steps)
+    , m_maker(m_run, m_saver, m_fallback)
+    , m_replanner(m_run, m_journal, m_saver, m_fallback, m_steps, m_maker)
+    , m_turns(m_run, m_journal, m_saver, m_maker)
     , m_choice(m_run, m_journal, m_saver, m_replanner)
     , m_answerer(m_run, m_journal)
 {
@@ -153,6 +155,7 @@ Status Engine::advance()
     if (isAsked && done < steps && !m_saver.isSaved())
         MR_TRY(m_saver.saveCheckpoint(IfUnwritable::Report));
     MR_TRY(m_choice.chooseIfDue());
+    MR_TRY(m_turns.takeIfDue());
     // The choice may have gone back to an older step, if the checkpoint it went on from was broken.
     return m_run.step() < steps && !m_run.stopRequested ? m_steps.trainNext() : finish();
 }

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "core/run/answerer.h"
+#include "core/run/block_turns.h"
 #include "core/run/late_choice.h"
 #include "core/run/run_opener.h"
 #include "core/run/run_resumer.h"
@@ -81,7 +82,9 @@ private:
     CheckpointFallback m_fallback;
     RunSaver m_saver;
     StepLoop m_steps;
+    BodyMaker m_maker;
     Replanner m_replanner;
+    BlockTurns m_turns;
     LateChoice m_choice;
     Answerer m_answerer;
     bool m_isComplete = false;

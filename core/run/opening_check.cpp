@@ -47,7 +47,8 @@ Status takeScratch(RunContext& run)
 Status checkRunProducts(RunContext& run)
 {
     const RunSetup& setup = run.setup;
-    const std::vector<RunProduct> products = runProducts(setup.config, setup.table, setup.micro);
+    const std::vector<RunProduct> products =
+        runProducts(setup.config, everTrained(setup), setup.micro);
     const std::vector<GradientShape> recorded = std::exchange(run.products, {}).apart;
     if (run.device.info().picksAlgorithms) {
         ProductCheckLimits limits;

@@ -1,5 +1,5 @@
-// Replanner: makes the body of a run (memory, executor, plans) and makes it again by another plan
-// while the run goes on.
+// Replanner: has the body of a run made (BodyMaker), and made again by another plan while the run
+// goes on.
 //
 // When the run opens, an allocation that fails although the plan fits its budget means that another
 // program took the memory: the run is planned again for the rest. Later, in a step or an
@@ -14,7 +14,7 @@
 
 #pragma once
 
-#include "core/run/checkpoint_fallback.h"
+#include "core/run/body_maker.h"
 #include "core/run/step_loop.h"
 
 #include <cstdint>
@@ -23,14 +23,11 @@
 
 namespace mr {
 
-// Where weights and state come from.
-enum class BodySource : std::uint8_t { Model, Checkpoint };
-
 class Replanner
 {
 public:
     Replanner(RunContext& run, RunJournal& journal, RunSaver& saver, CheckpointFallback& fallback,
-        StepLoop& steps);
+        StepLoop& steps, BodyMaker& maker);
 
     // Plans again with less for as long as memory lacks.
     Status openBody(BodySource source);
@@ -46,24 +43,18 @@ public:
     void report(const std::string& after);
 
 private:
-    Status tryBody(BodySource source, Tier& lacking);
-    Status startFromModel();
-    Status startWeights();
-    Status startAdapter();
-    Status installBase();
-    Result<BaseFiles> baseFiles(const ScratchOptions& options);
     Status planAgain(const Status& why, Tier lacking);
     bool saveBeforeTeardown();
     void tearDown();
     void dropBody();
     Status reopen(StepIndex reached);
-    ScratchOptions scratchOptions();
 
     RunContext& m_run;
     RunJournal& m_journal;
     RunSaver& m_saver;
     CheckpointFallback& m_fallback;
     StepLoop& m_steps;
+    BodyMaker& m_maker;
     std::vector<std::string> m_reports;
     int m_recoveries = 0;         // since the last step that was completed
     std::int64_t m_completed = 0; // steps, when the last recovery began

@@ -2,6 +2,8 @@
 
 #include "core/base/clock.h"
 #include "core/choose/checkpoint_size.h"
+#include "core/model/weights.h"
+#include "core/run/run_model.h"
 #include "core/save/run_files.h"
 #include "core/save/trained_weights.h"
 #include "core/step/run_master.h"
@@ -116,12 +118,41 @@ void RunSaver::prune()
 {
     const Pruned pruned =
         pruneCheckpoints(m_run.runDir, m_run.setup.spec.keepCheckpoints, m_run.saveDir);
+    if (m_run.setup.turns.isActive())
+        removeUnusedTurned(foldersOf(m_run), m_run.progress.turned);
     for (const fs::path& older : pruned.older)
         m_journal.recorder().checkpointState(older.string(), "deleted");
     for (const fs::path& broken : pruned.broken)
         m_journal.message(EventLevel::Info, "checkpoint_removed",
             "The broken checkpoint in " + broken.string() +
                 " was removed: a newer whole one is there.");
+}
+
+Result<bool> RunSaver::saveTurn()
+{
+    MR_TRY(m_journal.finishLateParts());
+    bool isWritten = false;
+    const auto write = [&] {
+        MR_TRY(writeTurnNow());
+        isWritten = true;
+        return Status();
+    };
+    MR_TRY(m_writer.save(
+        {false, turnFileBytes(m_run.setup), write}, IfUnwritable::Pause, m_savedStep));
+    return isWritten;
+}
+
+Status RunSaver::writeTurnNow()
+{
+    const GroupId group = m_run.setup.turns.trained;
+    MR_ASSIGN(const auto state, stateMaster(m_run.body->executor(), m_run.body->memory()));
+    MR_ASSIGN(TurnedGroup turned, writeTurned(foldersOf(m_run), m_run.step(),
+                                      {group, 0, m_run.body->memory().group(group).elements},
+                                      m_run.setup.micro.compute, *state));
+    std::erase_if(
+        m_run.progress.turned, [&](const TurnedGroup& other) { return other.group == group; });
+    m_run.progress.turned.push_back(std::move(turned));
+    return {};
 }
 
 Status RunSaver::exportModel()
@@ -140,13 +171,23 @@ Status RunSaver::writeModelNow()
 {
     MR_ASSIGN(auto state, stateMaster(m_run.body->executor(), m_run.body->memory()));
     removeTemporaries(m_run.saveDir);
-    const Status written = saveTrained(m_run.checkpoint(), m_run.saveDir, *state);
+    const Status written = m_run.setup.turns.isActive()
+                               ? saveModelInTurns(*state)
+                               : saveTrained(m_run.checkpoint(), m_run.saveDir, *state);
     const fs::path folder = m_run.saveDir / trainedFolder(m_run.setup.table);
     std::error_code error;
     if (!written.ok() && !fs::exists(folder / "config.json", error) &&
         !fs::exists(folder / "adapter_config.json", error))
         fs::remove_all(folder, error); // a part of it: gives back the space
     return written;
+}
+
+Status RunSaver::saveModelInTurns(MasterReader& trained)
+{
+    MR_ASSIGN(const auto first, openFirstModel(m_run.setup));
+    MR_ASSIGN(const auto model, ModelInTurns::open(m_run, *first, &trained));
+    MR_ASSIGN(m_run.progress.weightsHash, weightsHash(modelOf(m_run.setup), *model));
+    return saveTrained(m_run.checkpoint(), m_run.saveDir, *model);
 }
 
 } // namespace mr

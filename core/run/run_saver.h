@@ -26,6 +26,9 @@ public:
     // After a newer one was written.
     void prune();
     Status exportModel();
+    // The group of weights that is trained, before another one takes its turn. False: it could not
+    // be written, and the run was asked to stop or to go on without.
+    Result<bool> saveTurn();
 
     // The newest checkpoint is of the step the run has come to.
     bool isSaved() const noexcept { return m_savedStep == m_run.step(); }
@@ -43,6 +46,8 @@ private:
     std::int64_t clockNs() const;
     Status writeCheckpointNow();
     Status writeModelNow();
+    Status writeTurnNow();
+    Status saveModelInTurns(MasterReader& trained);
 
     RunContext& m_run;
     RunJournal& m_journal;

@@ -180,7 +180,7 @@ Result<std::string> writeInto(
     const std::unique_ptr<MasterReader> weights =
         progress.carry.hostJob ? weightsInUse(context.executor, context.memory)
                                : std::move(state).value();
-    MR_TRY(saveTrained(context, folder, *weights));
+    MR_TRY(saveForCheckpoint(context, folder, *weights));
     std::error_code error;
     fs::create_directories(folder / "state", error);
     if (error)
@@ -245,19 +245,25 @@ Result<RunProgress> examineCheckpoint(
 
 Result<RunProgress> loadCheckpoint(const CheckpointContext& context, const fs::path& checkpoint)
 {
-    auto progress = examineCheckpoint(checkpoint, context.runId, VerifyDepth::Bytes);
-    if (!progress.ok())
-        return progress.status();
-    MR_TRY(refuseOtherOptimizer(context, checkpoint, progress.value()));
+    MR_ASSIGN(
+        RunProgress progress, examineCheckpoint(checkpoint, context.runId, VerifyDepth::Bytes));
+    MR_TRY(loadExamined(context, checkpoint, progress));
+    return progress;
+}
+
+Status loadExamined(
+    const CheckpointContext& context, const fs::path& checkpoint, const RunProgress& progress)
+{
+    MR_TRY(refuseOtherOptimizer(context, checkpoint, progress));
     MR_TRY(loadTrained(context, checkpoint));
     MR_TRY(loadState(context, checkpoint / "state" / "state.safetensors"));
     if (context.executor.window())
-        MR_TRY(loadWindow(context, checkpoint / "state" / "window.safetensors", progress.value()));
-    else if (progress.value().carry.hostJob)
+        MR_TRY(loadWindow(context, checkpoint / "state" / "window.safetensors", progress));
+    else if (progress.carry.hostJob)
         return Status::error(ErrorKind::DataCorrupt,
             (checkpoint / "state" / "state.json").string() +
                 ": field \"job\" is of a policy with windows, this run has none");
-    return progress;
+    return {};
 }
 
 } // namespace mr

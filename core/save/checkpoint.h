@@ -2,7 +2,8 @@
 //
 //     <run>/checkpoints/step-00000300/
 //         model/            a model folder any loader opens: BF16 `high`, or the F32 master under
-//                           fp32; of an adapter adapter/ in its place (trained_weights.h)
+//                           fp32; of an adapter adapter/ in its place, of a block in its turn
+//                           block/ (trained_weights.h)
 //         state/            state.safetensors (low halves, both moments, by group; of compact state
 //                           its planes as they are), state.json; with windows window.safetensors
 //                           (checkpoint_window.h)
@@ -61,6 +62,10 @@ Result<CheckpointWritten> writeCheckpoint(
 // Is it whole, as far as `depth` looks, and of this run?
 Result<RunProgress> examineCheckpoint(
     const std::filesystem::path& checkpoint, const std::string& runId, VerifyDepth depth);
+
+// As below, of a checkpoint whose bytes were examined.
+Status loadExamined(const CheckpointContext& context, const std::filesystem::path& checkpoint,
+    const RunProgress& progress);
 
 // Examines every byte, then loads tensors into `context` and makes the weights ops read. A model
 // beside an adapter is not part of it.

@@ -2,7 +2,6 @@
 
 #include "core/base/file.h"
 #include "core/save/checkpoint_manifest.h"
-#include "core/save/run_progress.h"
 #include "core/store/trained_folders.h"
 
 #include <fcntl.h>
@@ -80,13 +79,6 @@ std::vector<fs::path> pathsOf(const std::vector<CheckpointInfo>& checkpoints)
     for (const CheckpointInfo& one : checkpoints)
         paths.push_back(one.path);
     return paths;
-}
-
-Result<RunProgress> readProgress(const fs::path& checkpoint)
-{
-    const fs::path path = checkpoint / "state" / "state.json";
-    MR_ASSIGN(auto text, readWholeFile(path, kMostProgressBytes));
-    return progressFromJson(text, path);
 }
 
 Status failed(const char* what, const fs::path& path, const std::error_code& error)
@@ -181,6 +173,13 @@ std::vector<fs::path> asideCheckpoints(const fs::path& runDir, const fs::path& s
         }
     std::sort(found.begin(), found.end());
     return found;
+}
+
+Result<RunProgress> readProgress(const fs::path& checkpoint)
+{
+    const fs::path path = checkpoint / "state" / "state.json";
+    MR_ASSIGN(auto text, readWholeFile(path, kMostProgressBytes));
+    return progressFromJson(text, path);
 }
 
 std::vector<CheckpointInfo> describeCheckpoints(const fs::path& runDir, const fs::path& saveDir)

@@ -15,6 +15,8 @@
 
 #pragma once
 
+#include "core/save/run_progress.h"
+
 #include <millrace/status.h>
 
 #include <cstdint>
@@ -47,6 +49,9 @@ std::vector<std::filesystem::path> namedCheckpoints(
 // Checkpoints that were set aside, ascending by path.
 std::vector<std::filesystem::path> asideCheckpoints(
     const std::filesystem::path& runDir, const std::filesystem::path& saveDir = {});
+
+// The numbers of a checkpoint; its other files are not looked at.
+Result<RunProgress> readProgress(const std::filesystem::path& checkpoint);
 
 // The complete ones, newest first, and the best of them. Tensors are not read.
 std::vector<CheckpointInfo> describeCheckpoints(

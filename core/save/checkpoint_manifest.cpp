@@ -24,8 +24,8 @@ constexpr std::uint64_t kMostManifestBytes = 16 << 20;
 constexpr int kVersion = 2; // 1 had no hash of itself
 constexpr std::array<const char*, 2> kNeeded = {"state/state.json", "state/state.safetensors"};
 // ... and one of these.
-constexpr std::array<const char*, 2> kTrained = {
-    "model/config.json", "adapter/adapter_config.json"};
+constexpr std::array<const char*, 3> kTrained = {
+    "model/config.json", "adapter/adapter_config.json", "block/block.safetensors"};
 
 Status damaged(const fs::path& file, const std::string& what)
 {
@@ -37,24 +37,6 @@ std::string words(XXH64_hash_t hash)
     std::array<char, 17> text{};
     (void)std::snprintf(text.data(), text.size(), "%016" PRIx64, hash);
     return text.data();
-}
-
-Result<std::string> hashFile(const fs::path& path)
-{
-    MR_ASSIGN(const File file, File::openRead(path));
-    auto size = file.bytes();
-    if (!size.ok())
-        return size.status();
-    const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(
-        XXH3_createState(), &XXH3_freeState);
-    XXH3_64bits_reset(state.get());
-    std::vector<std::byte> piece(kCheckpointPieceBytes);
-    for (std::uint64_t at = 0; at < size.value(); at += piece.size()) {
-        const std::size_t count = std::min<std::uint64_t>(piece.size(), size.value() - at);
-        MR_TRY(file.readAt(at, {piece.data(), count}));
-        XXH3_64bits_update(state.get(), piece.data(), count);
-    }
-    return words(XXH3_64bits_digest(state.get()));
 }
 
 // A checkpoint has files of its own: a link would lead out of it, a pipe may never end. The folder
@@ -138,7 +120,7 @@ Status verifyFile(
             path, fmt::format("has {} bytes, {} were written", bytes, entry["bytes"].dump()));
     if (depth == VerifyDepth::Lengths)
         return {};
-    MR_ASSIGN(auto hash, hashFile(path));
+    MR_ASSIGN(auto hash, hashOfFile(path));
     if (entry["xxh3"] != hash)
         return damaged(path, "the bytes are not those that were written");
     return {};
@@ -148,7 +130,7 @@ Status verifyFile(
 Status refuseAdded(const fs::path& folder, const Json& files)
 {
     std::error_code error;
-    for (const char* part : {kTrainedFolders[0], kTrainedFolders[1], "state"})
+    for (const char* part : {kTrainedFolders[0], kTrainedFolders[1], kTrainedFolders[2], "state"})
         for (const auto& entry : fs::directory_iterator(folder / part, error)) {
             const std::string name = entry.path().filename().string();
             const bool isRead = name.ends_with(".safetensors") || name.ends_with(".index.json");
@@ -177,13 +159,31 @@ Result<std::vector<fs::path>> filesBelow(const fs::path& folder)
 
 } // namespace
 
+Result<std::string> hashOfFile(const fs::path& path)
+{
+    MR_ASSIGN(const File file, File::openRead(path));
+    auto size = file.bytes();
+    if (!size.ok())
+        return size.status();
+    const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(
+        XXH3_createState(), &XXH3_freeState);
+    XXH3_64bits_reset(state.get());
+    std::vector<std::byte> piece(kCheckpointPieceBytes);
+    for (std::uint64_t at = 0; at < size.value(); at += piece.size()) {
+        const std::size_t count = std::min<std::uint64_t>(piece.size(), size.value() - at);
+        MR_TRY(file.readAt(at, {piece.data(), count}));
+        XXH3_64bits_update(state.get(), piece.data(), count);
+    }
+    return words(XXH3_64bits_digest(state.get()));
+}
+
 Result<Sealed> sealCheckpoint(const fs::path& folder)
 {
     MR_ASSIGN(auto listed, filesBelow(folder));
     Sealed sealed;
     Json files = Json::object();
     for (const fs::path& path : listed) {
-        MR_ASSIGN(auto hash, hashFile(path));
+        MR_ASSIGN(auto hash, hashOfFile(path));
         std::error_code error;
         const std::uint64_t bytes = fs::file_size(path, error);
         if (error)

@@ -28,6 +28,9 @@ struct Sealed {
     std::string manifestHash; // hash of the manifest file
 };
 
+// XXH3-64 of a file, 16 hex digits.
+Result<std::string> hashOfFile(const std::filesystem::path& path);
+
 // Lists every file below `folder` with its hash, fsyncs the folders, writes the manifest last.
 Result<Sealed> sealCheckpoint(const std::filesystem::path& folder);
 

@@ -88,6 +88,25 @@ public:
             wrong("must hold numbers of single precision");
     }
 
+    void text()
+    {
+        const Json* value = next();
+        if (value != nullptr && !value->is_string())
+            wrong("must hold texts");
+    }
+
+    // Of a file in a folder that is known: it leads nowhere else.
+    void fileName()
+    {
+        const Json* value = next();
+        if (value == nullptr)
+            return;
+        const std::string name = value->is_string() ? value->get<std::string>() : std::string();
+        if (name.empty() || name == "." || name == ".." ||
+            name.find_first_of(std::string_view("/\0", 2)) != std::string::npos)
+            wrong("holds " + shown(*value) + ", which is no name of a file");
+    }
+
     void boolean()
     {
         const Json* value = next();
@@ -144,6 +163,21 @@ Status checkWindow(const Json& json, const std::string& source)
     }
     if (const Json* job = fields.find("job"))
         checkJob(fields, job);
+    return fields.status();
+}
+
+Status checkTurns(const Json& json, const std::string& source)
+{
+    JsonFields fields(json, source + ": turns");
+    (void)fields.requiredInteger("turn", kCounts);
+    const Json* groups = fields.find("groups");
+    ListCheck list(fields, "groups", groups);
+    for (std::size_t i = 0, count = list.count(); i < count; ++i) {
+        ListCheck group(fields, "groups", list.next());
+        group.integer(kInts);
+        group.fileName();
+        group.text(); // hash
+    }
     return fields.status();
 }
 
@@ -241,6 +275,8 @@ Result<Json> parseStateText(std::string_view text, const std::string& source)
     checkCounts(fields);
     if (const Json* window = fields.find("window"); window != nullptr && fields.status().ok())
         fields.take(checkWindow(*window, source));
+    if (const Json* turns = fields.find("turns"); turns != nullptr && fields.status().ok())
+        fields.take(checkTurns(*turns, source));
     if (!fields.status().ok())
         return Status::error(ErrorKind::DataCorrupt, fields.status().message());
     return json;

@@ -51,6 +51,21 @@ void parseWindow(const Json& json, Carry& carry, WindowState& state)
     carry.hostJob = {job.at(0), job.at(1), job.at(2), job.at(3), job.at(4), sent};
 }
 
+Json toJson(std::int64_t turn, const std::vector<TurnedGroup>& turned)
+{
+    Json groups = Json::array();
+    for (const TurnedGroup& group : turned)
+        groups.push_back({group.group.value, group.file, group.hash});
+    return {{"turn", turn}, {"groups", std::move(groups)}};
+}
+
+void parseTurns(const Json& json, RunProgress& progress)
+{
+    progress.turn = json.at("turn");
+    for (const Json& group : json.at("groups"))
+        progress.turned.push_back({GroupId{group.at(0)}, group.at(1), group.at(2)});
+}
+
 } // namespace
 
 std::string toJson(const RunProgress& progress)
@@ -66,6 +81,8 @@ std::string toJson(const RunProgress& progress)
         {"window", toJson(p.carry, p.windows)}, {"version", 1}};
     if (!p.optimizer.empty())
         json["optimizer"] = p.optimizer;
+    if (p.turn > 0 || !p.turned.empty())
+        json["turns"] = toJson(p.turn, p.turned);
     return json.dump(1);
 }
 
@@ -93,6 +110,8 @@ Result<RunProgress> progressFromJson(std::string_view text, const std::filesyste
         p.weightsHash = json.at("weights_hash");
         p.dataHash = json.at("data_hash");
         p.baseHash = json.value("base_hash", std::string()); // earlier programs had no adapters
+        if (json.contains("turns"))
+            parseTurns(json.at("turns"), p);
         if (json.contains("window"))
             parseWindow(json.at("window"), p.carry, p.windows);
         p.carry.step = p.step;

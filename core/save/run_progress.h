@@ -16,8 +16,18 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace mr {
+
+// A group of weights that had its turn: the file that holds it, and the hash of that.
+struct TurnedGroup {
+    GroupId group;
+    std::string file; // turned_groups.h
+    std::string hash; // XXH3-64
+
+    bool operator==(const TurnedGroup&) const = default;
+};
 
 struct RunProgress {
     std::int64_t step = 0;        // optimizer steps done
@@ -33,10 +43,14 @@ struct RunProgress {
     std::string runId; // run of the checkpoint; empty: an earlier program's
     std::string instructionSet;
     std::string precision;
-    std::string optimizer; // "factored"; empty: adamw, or an earlier program's
-    std::string weightsHash;
-    std::string dataHash; // the training tokens, in order
-    std::string baseHash; // weightsHash of the model beside an adapter; empty: there is none
+    std::string optimizer;   // "factored"; empty: adamw, or an earlier program's
+    std::string weightsHash; // where groups take turns: of the one that is trained, and in the end
+                             // of the model
+    std::string dataHash;    // the training tokens, in order
+    std::string baseHash;    // weightsHash of the model beside an adapter; empty: there is none
+    // Where groups take turns (TurnSchedule): the one that is trained, and the groups that had one.
+    std::int64_t turn = 0;
+    std::vector<TurnedGroup> turned;
     // Place of the run in its window and update counts of both owners, for policies with windows.
     Carry carry;
     WindowState windows;

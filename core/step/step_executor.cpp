@@ -58,6 +58,14 @@ Status StepExecutor::prepareMemory()
     return m_window ? m_window->prepare() : Status();
 }
 
+Status StepExecutor::clear(std::span<std::byte> onDevice)
+{
+    Stream& stream = m_parts.lanes->stream(Lane::Compute);
+    const auto count = static_cast<std::int64_t>(onDevice.size() / sizeof(float));
+    MR_TRY(m_device.ops().fill({vectorView(onDevice.data(), DType::F32, count), 0.0F}, stream));
+    return m_parts.copier->finish(stream);
+}
+
 Status StepExecutor::prepare(const StepPlan& plan)
 {
     m_intervals.reserve(plan.tasks.size());

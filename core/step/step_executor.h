@@ -62,6 +62,8 @@ public:
     // Before the first step: fills constants. Moments, sums and the gaps between slots of gradients
     // are zero already, because Device::allocate() gives zeroed memory. Blocks.
     Status prepareMemory();
+    // Makes bytes on the device zero. Blocks. Not during run().
+    Status clear(std::span<std::byte> onDevice);
     // Makes the events a plan of this size needs.
     Status prepare(const StepPlan& plan);
 

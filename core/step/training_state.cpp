@@ -9,8 +9,10 @@ namespace mr {
 Result<std::unique_ptr<TrainingState>> TrainingState::create(
     Device& device, const TrainingStateParts& parts, Tier& lacking)
 {
-    auto body = std::unique_ptr<TrainingState>(new TrainingState);
-    MR_TRY(body->build(device, parts, lacking));
+    auto body = std::unique_ptr<TrainingState>(new TrainingState(device));
+    MR_ASSIGN(body->m_tiers, TierStore::create(device, parts.memory, &lacking));
+    lacking = Tier::Device; // from here on only the device may lack memory
+    MR_TRY(body->build(parts));
     return body;
 }
 
@@ -20,10 +22,35 @@ TrainingState::~TrainingState()
         m_executor->drain();
 }
 
-Status TrainingState::build(Device& device, const TrainingStateParts& parts, Tier& lacking)
+Status TrainingState::turnTo(const TrainingStateParts& parts)
 {
-    MR_ASSIGN(m_tiers, TierStore::create(device, parts.memory, &lacking));
-    lacking = Tier::Device; // from here on only the device may lack memory
+    m_executor->drain();
+    m_plans.reset();
+    m_updater.reset();
+    m_disk.reset();
+    m_executor.reset();
+    m_memory.reset();
+    MR_TRY(m_tiers->takePlan(parts.memory));
+    MR_TRY(build(parts));
+    return clearTrained();
+}
+
+// Gaps between slots of gradients stay zero in every turn.
+Status TrainingState::clearTrained()
+{
+    for (const MemoryItem& item : m_tiers->plan().items) {
+        const bool isOfTraining =
+            item.use == MemoryUse::FirstMoments || item.use == MemoryUse::SecondMoments ||
+            item.use == MemoryUse::Accumulators || item.use == MemoryUse::SecondAccumulator ||
+            item.use == MemoryUse::Gradients;
+        if (isOfTraining && item.tier == Tier::Device)
+            MR_TRY(m_executor->clear(m_tiers->find(item.tier, item.use, item.group)));
+    }
+    return {};
+}
+
+Status TrainingState::build(const TrainingStateParts& parts)
+{
     const int layers = parts.shape.layers();
     const int micros = parts.step.microBatches;
     auto memory = RunMemory::create(*m_tiers, parts.config, parts.table, parts.micro,
@@ -43,7 +70,7 @@ Status TrainingState::build(Device& device, const TrainingStateParts& parts, Tie
         MR_ASSIGN(m_disk, openRunDisk(parts.memory, disk,
                               {m_memory->disk().all(), m_memory->frozenPieces}, m_latch));
     }
-    MR_ASSIGN(m_executor, StepExecutor::create(device, *m_memory, parts.config, parts.table,
+    MR_ASSIGN(m_executor, StepExecutor::create(m_device, *m_memory, parts.config, parts.table,
                               m_updater.get(), m_disk.get()));
     MR_TRY(m_executor->prepareMemory());
     m_plans.emplace(PlanSequenceParts{parts.shape, parts.budget, parts.rates, parts.policy,

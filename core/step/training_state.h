@@ -52,6 +52,10 @@ public:
         Device& device, const TrainingStateParts& parts, Tier& lacking);
     ~TrainingState();
 
+    // Goes on with the plan, table and shape of another turn, in the same bytes; no step is in
+    // flight. Moments and gradients are zero then, weights are not set. Of no use after an error.
+    Status turnTo(const TrainingStateParts& parts);
+
     RunMemory& memory() noexcept { return *m_memory; }
     StepExecutor& executor() noexcept { return *m_executor; }
     PlanSequence& plans() noexcept { return *m_plans; }
@@ -66,9 +70,14 @@ public:
     void abandon(const Status& why) noexcept;
 
 private:
-    TrainingState() = default;
-    Status build(Device& device, const TrainingStateParts& parts, Tier& lacking);
+    explicit TrainingState(Device& device)
+        : m_device(device)
+    {
+    }
+    Status build(const TrainingStateParts& parts);
+    Status clearTrained();
 
+    Device& m_device;
     FailureLatch m_latch;
     std::unique_ptr<TierStore> m_tiers;
     std::unique_ptr<RunMemory> m_memory;

@@ -21,7 +21,7 @@ bool isPart(const std::string& name)
         if (name == own)
             return true;
     }
-    if (std::ranges::count(kTrainedFolders, name) > 0)
+    if (std::ranges::count(kTrainedFolders, name) > 0 || name == kBlocksFolder)
         return true;
     return name.starts_with("trace-") && name.ends_with(".json");
 }

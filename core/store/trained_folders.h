@@ -1,5 +1,5 @@
-// Folders of a run, or of a checkpoint, that hold what was trained: a model, or an adapter beside
-// one.
+// Folders of a run, or of a checkpoint, that hold what was trained: a model, an adapter beside one,
+// or in a checkpoint the one block that was trained then.
 //
 // Threads  Any; looks at folders.
 
@@ -11,9 +11,11 @@
 
 namespace mr {
 
-inline constexpr std::array<const char*, 2> kTrainedFolders = {"model", "adapter"};
+inline constexpr std::array<const char*, 3> kTrainedFolders = {"model", "adapter", "block"};
+// Of a run: blocks between their turns.
+inline constexpr const char* kBlocksFolder = "blocks";
 
-// Empty: `parent` has neither.
+// Empty: `parent` has none.
 inline std::filesystem::path trainedFolderIn(const std::filesystem::path& parent)
 {
     std::error_code ignored;

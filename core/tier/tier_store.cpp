@@ -1,5 +1,6 @@
 #include "core/tier/tier_store.h"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace mr {
@@ -16,6 +17,18 @@ Result<std::unique_ptr<TierStore>> TierStore::create(
         MR_TRY(taken);
     }
     return store;
+}
+
+Status TierStore::takePlan(const MemoryPlan& plan)
+{
+    const bool isAlike = std::equal(m_plan.items.begin(), m_plan.items.end(), plan.items.begin(),
+        plan.items.end(), [](const MemoryItem& a, const MemoryItem& b) {
+            return a.tier == b.tier && a.use == b.use && a.bytes == b.bytes;
+        });
+    if (!isAlike)
+        return Status::error(ErrorKind::Internal, "tier store: the plan has other bytes");
+    m_plan = plan;
+    return {};
 }
 
 Status TierStore::take(Device& device, Tier tier)

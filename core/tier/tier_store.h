@@ -34,6 +34,10 @@ public:
 
     const MemoryPlan& plan() const noexcept { return m_plan; }
 
+    // The same bytes by another plan, whose items differ in their groups alone (turn_memory.h).
+    // Internal: they differ otherwise, and nothing was done.
+    Status takePlan(const MemoryPlan& plan);
+
     // Empty if the plan has no such item. `group` value -1: of the run.
     std::span<std::byte> find(Tier tier, MemoryUse use, GroupId group = {}) const noexcept;
 

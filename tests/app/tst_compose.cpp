@@ -164,7 +164,7 @@ private Q_SLOTS:
 
         const auto plans = mr::app::planMethodsForMachine(spec).value();
 
-        QCOMPARE(plans.size(), std::size_t{6}); // fp32, which the card has, and bf16
+        QCOMPARE(plans.size(), std::size_t{8}); // fp32, which the card has, and bf16
         for (const mr::PlanReport& plan : plans) {
             QCOMPARE(plan.fits, plan.precision == "fp32");
             QVERIFY(plan.fits || plan.limit.find("no bf16 arithmetic") != std::string::npos);

@@ -57,7 +57,9 @@ private Q_SLOTS:
             given.diskPaths = {"/fast"};
         if (key == "weights")
             given.optimizer = Optimizer::Factored;
-        given.method = "lora"; // takes all options
+        const bool isOfTurns = key == "train" || key == "block_steps";
+        given.train = isOfTurns ? TrainOrder::Blocks : TrainOrder::Together;
+        given.method = isOfTurns ? "full" : "lora"; // takes all options but these
 
         Result<RunSpec> read = parsed(trainArguments(given));
 

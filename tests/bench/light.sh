@@ -3,7 +3,7 @@
 set -euo pipefail
 root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.." && pwd)
 usage="tests/bench/light.sh quality|speed|plans
-quality   trains the sample (three seeds, five rates a method) and, with STORIES=model and SHAKESPEARE=text,
+quality   trains the sample (three seeds, five rates a method; METHODS='blocks 1e-3' one of them) and, with STORIES=model and SHAKESPEARE=text,
           a second model; JOBS=2 runs side by side, RATES=\"1 3.2\" factors instead of five
 speed     step times under a simulated link (LINKS=\"2 12\" GB/s) at 1, 4 and 16 micro-batches, in TURNS=3
 plans     host and device memory for PCs of four sizes, by method
@@ -31,17 +31,20 @@ one() {
 task() {
     local title=$1 scale=$2
     shift 2
-    local rows=("adamw 5.6e-4" "factored 1e-3" "adalomo 1e-2" "sgd-normalised 3.2e-4")
+    local rows=("adamw 5.6e-4" "factored 1e-3" "adalomo 1e-2" "sgd-normalised 3.2e-4" "factored/24bit 1e-3"
+        "factored/bf16-random 1e-3" "blocks 1e-3")
+    [ -z "${METHODS:-}" ] || rows=("$METHODS")
     local row method middle factor seed rate
-    for row in "${rows[@]}" "factored/24bit 1e-3" "factored/bf16-random 1e-3"; do
+    for row in "${rows[@]}"; do
         read -r method middle <<<"$row"
         for factor in ${RATES:-.1 .32 1 3.2 10}; do
             rate=$(awk -v m="$middle" -v f="$factor" -v s="$scale" 'BEGIN { printf "%.2e", m * f * s }')
             for seed in 1 2 3; do
-                local precision=fp32 weights=fp32
-                [ "$method" = "${method%%/*}" ] || { precision=bf16 && weights=${method#*/}; }
-                one "${method/\//-}" "$rate" "$seed" "$@" --optimizer "${method%%/*}" --weights "$weights" \
-                    --precision "$precision" &
+                local how=(--optimizer "${method%%/*}" --weights fp32 --precision fp32)
+                [ "$method" = "${method%%/*}" ] ||
+                    how=(--optimizer "${method%%/*}" --weights "${method#*/}" --precision bf16)
+                [ "$method" != blocks ] || how=(--train blocks --block-steps 10 --precision fp32)
+                one "${method/\//-}" "$rate" "$seed" "$@" "${how[@]}" &
                 while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-2}" ]; do wait -n; done
             done
         done
@@ -122,8 +125,8 @@ plans() {
     echo "Device / host GB of the plan that fits, of 1,024 tokens a sequence and 8 a step; -: none does. Of the host's"
     echo "memory 12.5 of 16, 27.5 of 32 and 58 of 64 GB are given."
     echo
-    echo "| model | PC: device, host GB | AdamW | AdamW, compact | light, 24 bit | light, 16 bit | LoRA, rank 16 | QLoRA, rank 16 |"
-    echo "|---|---|---|---|---|---|---|---|"
+    echo "| model | PC: device, host GB | AdamW | AdamW, compact | light, 24 bit | light, 16 bit | blocks in turn | LoRA, rank 16 | QLoRA, rank 16 |"
+    echo "|---|---|---|---|---|---|---|---|---|"
     local model pc
     for model in qwen2.5-1.5b qwen3-4b qwen3-8b qwen3-14b; do
         for pc in "8 12.5 16" "12 27.5 32" "16 27.5 32" "24 58 64"; do
@@ -131,7 +134,7 @@ plans() {
             echo "| $model | $device, $whole | $(plan "$model" "$device" "$host") | $(plan "$model" "$device" "$host" \
                 --policy-option state=compact) | $(plan "$model" "$device" "$host" --optimizer factored) | $(plan \
                 "$model" "$device" "$host" --optimizer factored --weights bf16-random) | $(plan "$model" "$device" \
-                "$host" --method lora) | $(plan "$model" "$device" "$host" --method qlora) |"
+                "$host" --train blocks --block-steps 12) | $(plan "$model" "$device" "$host" --method lora) | $(plan "$model" "$device" "$host" --method qlora) |"
         done
     done
 }

@@ -15,7 +15,8 @@ Trains the bundled sample under each policy, kills it N times (default 100), and
 P is a policy and its options, as ssd-vertical:late=0.5:tile=64KiB; the default is all policies.
 lora/P trains an adapter under it, qlora/P one beside a model in 4 bits, layers/P some layers,
 modules/P an adapter and the embedding, tokens/P an adapter and rows of the embedding,
-light/P all weights by a light optimizer at 24 bits, random/P at 16 bits, adalomo/P by another one.
+light/P all weights by a light optimizer at 24 bits, random/P at 16 bits, adalomo/P by another one,
+blocks/P one block after the other.
 F is a folder on the disk to be tested (default: the temporary folder); state on disk goes there.
 A run has --steps (default 60), a checkpoint every --every of them (default 2) and an evaluation
 every fourth, and keeps two checkpoints and the best; where it ends before the last kill, another
@@ -42,6 +43,7 @@ policies+=,lora/resident,lora/streamed:buffers=1,lora/ssd-vertical:weights-on-di
 policies+=,qlora/resident,qlora/streamed:buffers=1,qlora/ssd-vertical:weights-on-disk=0.5
 policies+=,modules/streamed,modules/ssd-vertical:disk-share=0.5:tile=64KiB,tokens/streamed
 policies+=,light/resident,light/streamed:tile=64KiB,light/ssd-vertical:weights-on-disk=1:tile=64KiB,random/streamed
+policies+=,blocks/resident,blocks/streamed:buffers=1,blocks/ssd-vertical:weights-on-disk=0.5:tile=64KiB
 policies+=,adalomo/zero-offload,layers/streamed,layers/ssd-vertical:late=0.25:tile=64KiB
 if [ "${1:-}" = --fuzz ]; then
     shift
@@ -91,6 +93,7 @@ command_of() {
     lora/* | qlora/*) trained=(--method "${1%%/*}" --rank 4) ;;
     layers/*) trained=(--train-layers 1-2) ;;
     modules/*) trained=(--method lora --rank 4 --modules-to-save embed_tokens,lm_head) ;;
+    blocks/*) trained=(--train blocks --block-steps 4) ;;
     light/*) trained=(--optimizer factored) ;;
     random/*) trained=(--optimizer factored --weights bf16-random) ;;
     adalomo/*) trained=(--optimizer adalomo) ;;

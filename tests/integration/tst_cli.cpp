@@ -915,15 +915,15 @@ void TestCli::planComparesTheMethods()
     for (const QJsonValue report : reports)
         methods << report[key("method")].toString() + key(" ") +
                        report[key("precision")].toString();
-    QCOMPARE(methods, QStringList({"full fp32", "full bf16", "lora fp32", "lora bf16", "qlora fp32",
-                          "qlora bf16"}));
+    QCOMPARE(methods, QStringList({"full fp32", "full bf16", "blocks fp32", "blocks bf16",
+                          "lora fp32", "lora bf16", "qlora fp32", "qlora bf16"}));
     QVERIFY(number(reports[0].toObject(), "predicted_step_ms") > 0.0);
 
     arguments.removeAll(key("--json"));
     const Finished table = m_rig->run(arguments + words("--method lora --rank 2"));
 
     QVERIFY2(table.code == 0, table.errors.constData());
-    QCOMPARE(table.out.trimmed().count('\n'), 6);
+    QCOMPARE(table.out.trimmed().count('\n'), 8);
     QVERIFY2(table.out.contains("fits, "), table.out.constData());
     QCOMPARE(m_rig->run(arguments + words("--all-policies")).code, 2);
 }

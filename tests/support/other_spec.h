@@ -21,6 +21,7 @@ struct OtherValue {
     void operator()(RecomputeChoice RunSpec::*m) const { spec.*m = RecomputeChoice::Block; }
     void operator()(Optimizer RunSpec::*m) const { spec.*m = Optimizer::AdaLomo; }
     void operator()(WeightFormat RunSpec::*m) const { spec.*m = WeightFormat::Random16; }
+    void operator()(TrainOrder RunSpec::*m) const { spec.*m = TrainOrder::Blocks; }
     void operator()(ScheduleKind RunSpec::*m) const { spec.*m = ScheduleKind::Linear; }
     void operator()(DeviceChoice RunSpec::*m) const { spec.*m = DeviceChoice::Cpu; }
     void operator()(std::vector<DataSource> RunSpec::*m) const

@@ -555,6 +555,9 @@ private:
         show(further, "new-run-adapter-further");
         more->setChecked(false);
         show(layers, "new-run-layers");
+        RunSpec blocks = goodSpec();
+        blocks.train = TrainOrder::Blocks;
+        show(blocks, "new-run-blocks");
         RunSpec large = goodSpec();
         large.microBatch = 64;
         page.setSpec(large);

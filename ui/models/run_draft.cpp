@@ -47,7 +47,8 @@ void RunDraft::edit(const RunSpec& now, const std::string& secondPolicy)
 RunSpec RunDraft::spec() const
 {
     RunSpec spec = edited(m_given, m_shown, m_now);
-    if (m_now.method != m_shown.method || m_now.adapterDir != m_shown.adapterDir) {
+    if (m_now.method != m_shown.method || m_now.train != m_shown.train ||
+        m_now.adapterDir != m_shown.adapterDir) {
         // An adapter that was given, and the layers of a method, go with them.
         takeAdapterOptions(m_now, spec);
         spec.trainLayers = m_now.trainLayers;

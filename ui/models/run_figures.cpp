@@ -91,6 +91,8 @@ QString methodOf(const RunRow& run)
         return MethodWords::adapter(config.value(QLatin1String("rank")).toInteger(), isNf4);
     if (!method.isEmpty() && method != QLatin1String("full"))
         return method; // another program's
+    if (config.value(QLatin1String("train")).toString() == QLatin1String("blocks"))
+        return MethodWords::blocks();
     return layers.isEmpty() ? QString() : MethodWords::layers(layers);
 }
 

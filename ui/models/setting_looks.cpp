@@ -41,8 +41,9 @@ constexpr SettingLook choice(const char* key, const char* name, const char* help
 }
 
 // Edited by the sections of model, dataset, method and disk folders, or beside `steps`.
-constexpr std::array<std::string_view, 10> kElsewhere = {"model_dir", "data", "eval_data", "pack",
-    "method", "adapter_dir", "epochs", "disk_paths", "disk_bytes", "max_disk_write_bytes"};
+constexpr std::array<std::string_view, 12> kElsewhere = {"model_dir", "data", "eval_data", "pack",
+    "method", "train", "block_steps", "adapter_dir", "epochs", "disk_paths", "disk_bytes",
+    "max_disk_write_bytes"};
 
 } // namespace
 
@@ -213,6 +214,14 @@ const SettingLook& SettingWords::layersLook()
 {
     static constexpr SettingLook kLook = simple("train_layers", QT_TR_NOOP("Layers"),
         QT_TR_NOOP("Numbers of blocks, embedding and head, with commas between them."));
+    return kLook;
+}
+
+const SettingLook& SettingWords::turnsLook()
+{
+    static constexpr SettingLook kLook = simple("block_steps", QT_TR_NOOP("Steps of a block"),
+        QT_TR_NOOP("Steps after which the next block is trained."),
+        QT_TR_NOOP("Automatic (two rounds)"), QT_TR_N_NOOP(" step(s)"));
     return kLook;
 }
 

@@ -46,6 +46,8 @@ public:
     static std::span<const SettingLook> adapterLooks();
     // The layers of a run that trains some.
     static const SettingLook& layersLook();
+    // The turns of a run that trains one block at a time.
+    static const SettingLook& turnsLook();
     // A text of a look in the language of the window; `n` chooses the plural.
     static QString text(const char* text, int n = -1);
 };

@@ -19,7 +19,7 @@ namespace mr::ui {
 namespace {
 
 constexpr std::array kMethods = {
-    Method::Everything, Method::Adapter, Method::Nf4Adapter, Method::Layers};
+    Method::Everything, Method::Blocks, Method::Adapter, Method::Nf4Adapter, Method::Layers};
 constexpr int kOptionGap = 10;  // between one choice and the next
 constexpr int kShownBlocks = 4; // of the example: the last ones
 
@@ -44,7 +44,9 @@ MethodSection::MethodSection(QWidget* parent)
             m_adapter = new AdapterForm(m_card);
             addIndented(m_adapter);
         } else if (method == Method::Layers) {
-            addLayers();
+            m_layersForm = addForm(SettingWords::layersLook(), m_layers);
+        } else if (method == Method::Blocks) {
+            m_turnsForm = addForm(SettingWords::turnsLook(), m_turnSteps);
         }
     }
     auto* layout = new QVBoxLayout(this);
@@ -83,20 +85,21 @@ void MethodSection::addIndented(QWidget* widget)
     m_card->body()->addWidget(widget);
 }
 
-void MethodSection::addLayers()
+// The one setting of a method, below it.
+QWidget* MethodSection::addForm(const SettingLook& look, std::optional<LabelledSetting>& setting)
 {
-    const SettingLook& look = SettingWords::layersLook();
-    m_layersForm = new QWidget(m_card);
-    m_layers = LabelledSetting::make(
-        look, SettingEditor::make(*findSpecField(look.key), look, m_layersForm), m_layersForm);
-    auto* layout = new QVBoxLayout(m_layersForm);
+    auto* form = new QWidget(m_card);
+    setting = LabelledSetting::make(
+        look, SettingEditor::make(*findSpecField(look.key), look, form), form);
+    auto* layout = new QVBoxLayout(form);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(4);
     layout->addSpacing(4);
-    layout->addWidget(m_layers->label);
-    layout->addWidget(m_layers->editor->widget());
-    onEdited(m_layers->editor->widget(), this, [this] { emit changed(); });
-    addIndented(m_layersForm);
+    layout->addWidget(setting->label);
+    layout->addWidget(setting->editor->widget());
+    onEdited(setting->editor->widget(), this, [this] { emit changed(); });
+    addIndented(form);
+    return form;
 }
 
 const MethodSection::Option& MethodSection::option(Method method) const
@@ -124,6 +127,9 @@ void MethodSection::writeTo(RunSpec& spec) const
         m_adapter->writeTo(spec);
     if (chosen == Method::Layers)
         m_layers->editor->write(spec);
+    spec.train = chosen == Method::Blocks ? TrainOrder::Blocks : TrainOrder::Together;
+    if (chosen == Method::Blocks)
+        m_turnSteps->editor->write(spec);
 }
 
 RunSpec MethodSection::withAdapter(RunSpec spec) const
@@ -141,8 +147,12 @@ void MethodSection::readFrom(const RunSpec& spec)
     const QSignalBlocker quiet(this);
     const bool isAdapter = isAdapterRun(spec);
     m_adapter->readFrom(spec);
-    m_layers->editor->read(isAdapter ? RunSpec() : spec);
-    const Method rest = spec.trainLayers.empty() ? Method::Everything : Method::Layers;
+    const bool inTurns = trainsInTurns(spec);
+    m_layers->editor->read(isAdapter || inTurns ? RunSpec() : spec);
+    m_turnSteps->editor->read(spec);
+    const Method rest = inTurns                    ? Method::Blocks
+                        : spec.trainLayers.empty() ? Method::Everything
+                                                   : Method::Layers;
     const Method adapter = spec.method == "qlora" ? Method::Nf4Adapter : Method::Adapter;
     button(isAdapter ? adapter : rest)->setChecked(true);
 }
@@ -175,6 +185,7 @@ void MethodSection::showChosen()
 {
     m_adapter->setVisible(isAdapter(method()));
     m_layersForm->setVisible(method() == Method::Layers);
+    m_turnsForm->setVisible(method() == Method::Blocks);
 }
 
 // The first adapter that fits, where the whole model does not.
@@ -231,6 +242,7 @@ void MethodSection::retranslateUi()
     for (const Method method : kMethods)
         option(method).help->setText(MethodWords::help(method));
     m_layers->retranslate();
+    m_turnSteps->retranslate();
     showPlans();
 }
 

@@ -68,7 +68,7 @@ private:
 
     Option makeOption(Method method);
     void addIndented(QWidget* widget);
-    void addLayers();
+    QWidget* addForm(const SettingLook& look, std::optional<LabelledSetting>& setting);
     const Option& option(Method method) const;
     void showChosen();
     std::optional<Method> advised() const;
@@ -77,10 +77,12 @@ private:
     void retranslateUi();
 
     Card* m_card;
-    std::array<Option, 4> m_options;
+    std::array<Option, 5> m_options;
     AdapterForm* m_adapter = nullptr;
     QWidget* m_layersForm = nullptr;
     std::optional<LabelledSetting> m_layers;
+    QWidget* m_turnsForm = nullptr;
+    std::optional<LabelledSetting> m_turnSteps;
     std::vector<PlanReport> m_plans;
     std::int64_t m_blocks = 0; // of the model; 0: not known
 };

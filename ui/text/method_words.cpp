@@ -28,6 +28,8 @@ QString MethodWords::name(Method method)
     switch (method) {
     case Method::Everything:
         return tr("Everything");
+    case Method::Blocks:
+        return tr("All blocks, one at a time");
     case Method::Adapter:
         return tr("An adapter (LoRA)");
     case Method::Nf4Adapter:
@@ -43,6 +45,12 @@ QString MethodWords::help(Method method)
     switch (method) {
     case Method::Everything:
         return tr("Trains all weights of the model: the largest change, and the most memory.");
+    case Method::Blocks:
+        return tr(
+            "Trains each block for some steps, then the next one; embedding and head stay as "
+            "they are. Memory holds the optimizer state of one block, and the rest of the model "
+            "is only read, also from its own files on an SSD. A step takes about 60 % of the "
+            "time, and the run about twice the tokens.");
     case Method::Adapter:
         return tr("Trains small matrices beside the model, whose own weights stay as they are. "
                   "The result is a small file that is used together with the model.");
@@ -60,6 +68,8 @@ const char* MethodWords::word(Method method)
     switch (method) {
     case Method::Everything:
         break;
+    case Method::Blocks:
+        return "blocks";
     case Method::Adapter:
         return "lora";
     case Method::Nf4Adapter:
@@ -99,6 +109,11 @@ QString MethodWords::trained(const PlanReport& plan)
 QString MethodWords::adapter(qint64 rank, bool isNf4)
 {
     return (isNf4 ? tr("QLoRA adapter, rank %1") : tr("adapter, rank %1")).arg(rank);
+}
+
+QString MethodWords::blocks()
+{
+    return tr("one block at a time");
 }
 
 QString MethodWords::layers(const QString& names)

@@ -1,4 +1,5 @@
-// The words for what a run trains: the whole model, an adapter beside it, or some layers.
+// The words for what a run trains: the whole model, its blocks in turn, an adapter beside it, or
+// some layers.
 //
 // Threads  Pure.
 
@@ -11,7 +12,7 @@
 
 namespace mr::ui {
 
-enum class Method { Everything, Adapter, Nf4Adapter, Layers };
+enum class Method { Everything, Blocks, Adapter, Nf4Adapter, Layers };
 
 constexpr bool isAdapter(Method method) noexcept
 {
@@ -33,6 +34,8 @@ public:
     // "adapter, rank 16", "QLoRA adapter, rank 16" or "layers 20-31".
     static QString adapter(qint64 rank, bool isNf4);
     static QString layers(const QString& names);
+    // "one block at a time"
+    static QString blocks();
 };
 
 } // namespace mr::ui

@@ -61,6 +61,8 @@ QString StallWords::name(IntervalKind kind)
         return tr("Paused");
     case IntervalKind::Export:
         return tr("Saving the model");
+    case IntervalKind::Turn:
+        return tr("Change of block");
     }
     return {};
 }
@@ -85,6 +87,8 @@ QString StallWords::explanation(IntervalKind kind)
         return tr("The run waited for room on the disk.");
     case IntervalKind::Export:
         return tr("The trained model was written.");
+    case IntervalKind::Turn:
+        return tr("A trained block was put away, and the next one came to the device.");
     }
     return {};
 }

@@ -18,9 +18,7 @@ LighterWays::LighterWays(const std::vector<LighterWay>& ways, QWidget* parent)
     layout->setContentsMargins(0, 0, 0, 0);
     PlanRows::addHeading(this, layout, tr("Every weight in less memory"), {});
     layout->addWidget(PlanRows::wrapped(
-        tr("Results differ from those of AdamW as it is; nothing is written to an SSD between "
-           "checkpoints."),
-        this));
+        tr("Results differ from those of AdamW as it is; no step writes to an SSD."), this));
     auto* grid = new QGridLayout;
     grid->setColumnStretch(0, 1);
     for (const LighterWay& way : ways)
@@ -30,7 +28,8 @@ LighterWays::LighterWays(const std::vector<LighterWay>& ways, QWidget* parent)
 
 void LighterWays::addWay(QGridLayout* grid, const LighterWay& way)
 {
-    const QString title = way.compactState ? tr("AdamW, its state compact")
+    const QString title = way.blocks         ? tr("AdamW, one block after the other")
+                          : way.compactState ? tr("AdamW, its state compact")
                           : way.weights == WeightFormat::Random16
                               ? tr("Light optimizer, weights of 16 bits")
                               : tr("Light optimizer, weights of 24 bits");

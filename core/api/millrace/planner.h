@@ -54,7 +54,8 @@ struct PolicyName {
 // written to an SSD in each step. Nothing is written there then. Each way changes what a run
 // learns, so none is taken unasked.
 struct LighterWay {
-    bool compactState = false; // AdamW, its state in 5.25 bytes; else the next two
+    bool compactState = false; // AdamW, its state in 5.25 bytes
+    bool blocks = false;       // AdamW, one block after the other; with neither the next two
     Optimizer optimizer = Optimizer::AdamW;
     WeightFormat weights = WeightFormat::Auto;
     std::string policy;           // that `auto` takes then
@@ -63,7 +64,8 @@ struct LighterWay {
 };
 
 struct PlanReport {
-    std::string method; // "full", "layers" (some of the model), "lora" or "qlora"
+    std::string method; // "full", "blocks" (in turn), "layers" (some of the model), "lora" or
+                        // "qlora"
     std::string policy;
     bool exact = true;
     std::string inexactBy; // the option that makes it so; empty: none, or an earlier program's

@@ -62,10 +62,11 @@ enum class IntervalKind : std::uint8_t {
     Replan,
     Pause,
     Export,
+    Turn, // another group of weights, where groups take turns
 };
-inline constexpr std::size_t kIntervalKinds = 8;
+inline constexpr std::size_t kIntervalKinds = 9;
 inline constexpr std::array<std::string_view, kIntervalKinds> kIntervalKindNames = {
-    "opening", "flush", "evaluation", "checkpoint", "answer", "replan", "pause", "export"};
+    "opening", "flush", "evaluation", "checkpoint", "answer", "replan", "pause", "export", "turn"};
 
 // Time between two steps. Steps and intervals follow each other without a gap, so their times and
 // bytes add up to those of the run. computeUs + the sum of stallUs == endUs - beginUs, always.

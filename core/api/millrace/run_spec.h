@@ -28,6 +28,9 @@ enum class RecomputeChoice : std::uint8_t { Auto, None, Cheap, Block };
 enum class Optimizer : std::uint8_t { AdamW, Factored, AdaLomo, SgdNormalised };
 // How the master of a weight is kept. Auto: F32 with adamw or precision fp32, else Bits24.
 enum class WeightFormat : std::uint8_t { Auto, F32, Bits24, Random16 };
+// All trained weights in every step, or one block (or end) of the model after the other, for some
+// steps each.
+enum class TrainOrder : std::uint8_t { Together, Blocks };
 enum class ScheduleKind : std::uint8_t { Constant, Linear, Cosine };
 enum class DeviceChoice : std::uint8_t { Auto, Cpu, Cuda };
 
@@ -102,6 +105,8 @@ struct RunSpec {
     std::string adapterDir;    // a PEFT folder to go on from; rank to pattern are then its own
     std::string trainLayers; // "20-31,head": the blocks, "embedding" or "head" that are trained, or
                              // the blocks that get an adapter; empty: all
+    TrainOrder train = TrainOrder::Together;
+    std::int64_t blockSteps = 0; // of a turn with train blocks; 0: two rounds, and at least 20
     RecomputeChoice recompute = RecomputeChoice::Auto;
     std::int64_t checkpointEvery = 0;    // steps; 0: not by steps
     std::int64_t checkpointMinutes = 15; // after the last one; 0: not by time
@@ -132,6 +137,18 @@ inline bool isAdapterRun(const RunSpec& spec) noexcept
     return spec.method == "lora" || spec.method == "qlora";
 }
 
+inline bool trainsInTurns(const RunSpec& spec) noexcept
+{
+    return spec.train == TrainOrder::Blocks;
+}
+
+// Is what is trained at a time a small part of the model? It stays on the device with its state,
+// and the rest is only read.
+inline bool isMostlyRead(const RunSpec& spec) noexcept
+{
+    return isAdapterRun(spec) || trainsInTurns(spec);
+}
+
 std::string toJson(const RunSpec& spec);
 Result<RunSpec> runSpecFromJson(std::string_view json);
 
@@ -153,6 +170,7 @@ std::string_view name(PrecisionChoice v) noexcept;
 std::string_view name(RecomputeChoice v) noexcept;
 std::string_view name(Optimizer v) noexcept;
 std::string_view name(WeightFormat v) noexcept;
+std::string_view name(TrainOrder v) noexcept;
 std::string_view name(ScheduleKind v) noexcept;
 std::string_view name(DeviceChoice v) noexcept;
 Result<DataFormat> parseDataFormat(std::string_view text);
@@ -160,6 +178,7 @@ Result<PrecisionChoice> parsePrecision(std::string_view text);
 Result<RecomputeChoice> parseRecompute(std::string_view text);
 Result<Optimizer> parseOptimizer(std::string_view text);
 Result<WeightFormat> parseWeightFormat(std::string_view text);
+Result<TrainOrder> parseTrainOrder(std::string_view text);
 Result<ScheduleKind> parseSchedule(std::string_view text);
 Result<DeviceChoice> parseDevice(std::string_view text);
 

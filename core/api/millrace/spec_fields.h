@@ -24,11 +24,12 @@
 namespace mr {
 
 // The member of a setting; its type says how it is read and written.
-using SpecMember = std::variant<std::string RunSpec::*, std::int64_t RunSpec::*,
-    std::uint64_t RunSpec::*, double RunSpec::*, bool RunSpec::*, PrecisionChoice RunSpec::*,
-    RecomputeChoice RunSpec::*, Optimizer RunSpec::*, WeightFormat RunSpec::*,
-    ScheduleKind RunSpec::*, DeviceChoice RunSpec::*, std::vector<DataSource> RunSpec::*,
-    std::vector<std::string> RunSpec::*, std::map<std::string, std::string> RunSpec::*>;
+using SpecMember =
+    std::variant<std::string RunSpec::*, std::int64_t RunSpec::*, std::uint64_t RunSpec::*,
+        double RunSpec::*, bool RunSpec::*, PrecisionChoice RunSpec::*, RecomputeChoice RunSpec::*,
+        Optimizer RunSpec::*, WeightFormat RunSpec::*, TrainOrder RunSpec::*,
+        ScheduleKind RunSpec::*, DeviceChoice RunSpec::*, std::vector<DataSource> RunSpec::*,
+        std::vector<std::string> RunSpec::*, std::map<std::string, std::string> RunSpec::*>;
 
 // Values from `least` to `most`. Whole numbers are exact up to 2^53.
 struct SpecRange {

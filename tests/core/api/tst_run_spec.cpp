@@ -151,8 +151,10 @@ private Q_SLOTS:
         report.inexactBy = "clip-mode=per-group";
         report.fits = true;
         report.advice = {"use a smaller batch"};
-        report.lighter = {{true, Optimizer::AdamW, WeightFormat::Auto, "zero-offload", 12, 2.5},
-            {false, Optimizer::Factored, WeightFormat::Random16, "streamed", 5, 0.0}};
+        report.lighter = {
+            {true, false, Optimizer::AdamW, WeightFormat::Auto, "zero-offload", 12, 2.5},
+            {false, true, Optimizer::AdamW, WeightFormat::Auto, "streamed", 7, 1.5},
+            {false, false, Optimizer::Factored, WeightFormat::Random16, "streamed", 5, 0.0}};
         report.tiers = {{"device", 10, 6, {{"weights", 4}, {"gradients", 2}}}};
         report.groups = {{"embedding", {{"device", "weights", 4}, {"host", "low plane", 3}}},
             {"shared", {{"device", "activations", 2}}}};

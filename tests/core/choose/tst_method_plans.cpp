@@ -48,14 +48,18 @@ private Q_SLOTS:
     {
         const std::vector<PlanReport> plans = planAllMethods(spec()).value();
 
-        QCOMPARE(methodsOf(plans), QStringList({"full bf16", "lora bf16", "qlora bf16"}));
+        QCOMPARE(
+            methodsOf(plans), QStringList({"full bf16", "blocks bf16", "lora bf16", "qlora bf16"}));
         QCOMPARE(plans[0].trainedParameters, plans[0].parameters);
-        QCOMPARE(plans[1].parameters, plans[0].parameters);
-        QVERIFY(plans[1].trainedParameters < plans[1].parameters / 10);
-        QVERIFY(plans[1].tiers[0].totalBytes < plans[0].tiers[0].totalBytes / 2);
-        QCOMPARE(plans[2].trainedParameters, plans[1].trainedParameters);
-        QVERIFY(plans[2].tiers[0].totalBytes < plans[1].tiers[0].totalBytes);
-        QVERIFY(plans[0].fits && plans[1].fits);
+        QCOMPARE(plans[2].parameters, plans[0].parameters);
+        QVERIFY(plans[2].trainedParameters < plans[2].parameters / 10);
+        QVERIFY(plans[2].tiers[0].totalBytes < plans[0].tiers[0].totalBytes / 2);
+        QCOMPARE(plans[3].trainedParameters, plans[2].trainedParameters);
+        QVERIFY(plans[3].tiers[0].totalBytes < plans[2].tiers[0].totalBytes);
+        QVERIFY(plans[0].fits && plans[2].fits);
+        QVERIFY2(plans[1].fits, plans[1].limit.c_str());
+        QVERIFY(plans[1].trainedParameters < plans[1].parameters); // not embedding and head
+        QVERIFY(plans[1].tiers[0].totalBytes < plans[0].tiers[0].totalBytes);
     }
 
     void policiesThatDoNotTrainAnAdapterSaySoBesideTheOthers()
@@ -88,7 +92,7 @@ private Q_SLOTS:
         asked.method = "lora";
         asked.trainLayers = "0-2"; // half of the blocks
         QCOMPARE(methodsOf(planAllMethods(asked).value()),
-            QStringList({"full bf16", "lora bf16", "qlora bf16"}));
+            QStringList({"full bf16", "blocks bf16", "lora bf16", "qlora bf16"}));
         QCOMPARE(trained(), usual);
     }
 
@@ -99,11 +103,11 @@ private Q_SLOTS:
 
         const std::vector<PlanReport> plans = planAllMethods(asked).value();
 
-        QCOMPARE(
-            methodsOf(plans), QStringList({"full bf16", "layers bf16", "lora bf16", "qlora bf16"}));
+        QCOMPARE(methodsOf(plans),
+            QStringList({"full bf16", "blocks bf16", "layers bf16", "lora bf16", "qlora bf16"}));
         QCOMPARE(plans[0].trainedParameters, plans[0].parameters);
-        QVERIFY(plans[1].trainedParameters < plans[0].parameters / 2);
-        QVERIFY2(plans[2].fits, plans[2].limit.c_str()); // "head" is no layer of an adapter
+        QVERIFY(plans[2].trainedParameters < plans[0].parameters / 2);
+        QVERIFY2(plans[3].fits, plans[3].limit.c_str()); // "head" is no layer of an adapter
     }
 
     void aPrecisionThatIsAskedForStandsBesideBf16()
@@ -112,8 +116,8 @@ private Q_SLOTS:
         asked.precision = PrecisionChoice::F32;
 
         QCOMPARE(methodsOf(planAllMethods(asked).value()),
-            QStringList(
-                {"full fp32", "full bf16", "lora fp32", "lora bf16", "qlora fp32", "qlora bf16"}));
+            QStringList({"full fp32", "full bf16", "blocks fp32", "blocks bf16", "lora fp32",
+                "lora bf16", "qlora fp32", "qlora bf16"}));
         asked.precision = PrecisionChoice::Auto; // the machine's, and bf16
         const QStringList all = methodsOf(planAllMethods(asked).value());
         QVERIFY(
@@ -127,10 +131,11 @@ private Q_SLOTS:
 
         const std::vector<PlanReport> plans = planAllMethods(asked).value();
 
-        QCOMPARE(methodsOf(plans), QStringList({"full bf16", "lora bf16", "qlora bf16"}));
+        QCOMPARE(
+            methodsOf(plans), QStringList({"full bf16", "blocks bf16", "lora bf16", "qlora bf16"}));
         QVERIFY(plans[0].fits);
-        QVERIFY(!plans[1].fits);
-        QVERIFY2(plans[1].limit.find("rank") != std::string::npos, plans[1].limit.c_str());
+        QVERIFY(!plans[2].fits);
+        QVERIFY2(plans[2].limit.find("rank") != std::string::npos, plans[2].limit.c_str());
         asked = spec();
         asked.method = "galore"; // is none of them, and is not taken for one
         const std::vector<PlanReport> other = planAllMethods(asked).value();
@@ -167,7 +172,7 @@ private:
         spec.device = DeviceChoice::Cpu;
         spec.precision = PrecisionChoice::BF16;
         spec.seqLen = 64;
-        spec.steps = 10;
+        spec.steps = 240; // two rounds of six blocks
         return spec;
     }
 

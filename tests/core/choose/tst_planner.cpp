@@ -330,6 +330,7 @@ private Q_SLOTS:
     {
         RunSpec spec = usable();
         spec.precision = PrecisionChoice::BF16;
+        spec.steps = 240; // two rounds of blocks in turn
         spec.policy = "zero-offload";
         const PlanReport whole = planRun(spec).value();
         QVERIFY(whole.fits && whole.lighter.empty());
@@ -338,10 +339,11 @@ private Q_SLOTS:
 
         const PlanReport plan = planRun(spec).value();
 
-        QVERIFY(!plan.fits && plan.lighter.size() == 3);
+        QVERIFY(!plan.fits && plan.lighter.size() == 4);
         QVERIFY(plan.lighter[0].compactState);
         QVERIFY(plan.lighter[1].optimizer == Optimizer::Factored);
         QVERIFY(plan.lighter[2].weights == WeightFormat::Random16);
+        QVERIFY(plan.lighter[3].blocks);
         for (const LighterWay& way : plan.lighter) {
             const PlanReport taken = planRun(withLighterWay(spec, way)).value();
             QVERIFY2(taken.fits, taken.limit.c_str());

@@ -4,6 +4,7 @@
 #include "core/model/frozen_model.h"
 #include "core/model/peft_folder.h"
 #include "core/run/changed_model.h"
+#include "core/run/model_tensors.h"
 #include "core/run/run_rig.h"
 #include "core/run/saved_loss.h"
 #include "support/test_room.h"
@@ -41,30 +42,7 @@ RunSpec layerSpec(const RunRig& rig, const std::string& name)
     return spec;
 }
 
-std::map<std::string, std::vector<float>> tensorsIn(MasterReader& reader, const ParamTable& table)
-{
-    std::map<std::string, std::vector<float>> tensors;
-    MasterPiece piece;
-    for (const NamedTensor& tensor : table.tensors)
-        (void)forPieces(reader, {tensor.group, tensor.first, tensor.count()}, piece,
-            [&](std::int64_t, const MasterView& view) {
-                std::vector<float>& all = tensors[tensor.name];
-                for (std::size_t i = 0; i < view.high.size(); ++i)
-                    all.push_back(joinHalves(view.high[i], view.low[i]));
-                return Status();
-            })
-            .ok();
-    return tensors;
-}
-
-std::map<std::string, std::vector<float>> tensorsOf(const fs::path& folder)
-{
-    const ModelConfig config = readModelConfig(folder.string()).value();
-    const ParamTable table = buildParamTable(config);
-    return tensorsIn(*std::move(openWeights(folder, config, table)).value(), table);
-}
-
-std::map<std::string, std::vector<float>> tensorsOfAdapter(const fs::path& folder)
+Tensors tensorsOfAdapter(const fs::path& folder)
 {
     const PeftConfig config = readPeftConfig(folder).value();
     const ModelConfig model = readModelConfig(config.base).value();

@@ -126,7 +126,7 @@ private slots:
         UiServices services = fakeServices(std::make_shared<FakeRun>());
         services.planAllMethods = [](const RunSpec& spec) {
             auto plans = fakeMethods(spec).value();
-            plans[1].fits = false;
+            plans[2].fits = false;
             return Result(plans);
         };
         NewRunPage page(services);
@@ -265,6 +265,30 @@ private slots:
         QVERIFY(needOf(page, Method::Layers).startsWith("Fits: "));
         page.start();
         QCOMPARE(started.count(), 1);
+    }
+
+    void oneBlockAtATimeIsAChoiceWithItsTurns()
+    {
+        NewRunPage page(fakeServices(std::make_shared<FakeRun>()));
+        RunSpec given = goodSpec();
+        given.train = TrainOrder::Blocks;
+        given.blockSteps = 35;
+        given.trainLayers = "0-9"; // of the command line; the page does not show it
+
+        page.setSpec(given);
+        QTRY_VERIFY(page.settled());
+
+        QVERIFY(page.method()->button(Method::Blocks)->isChecked());
+        QCOMPARE(needOf(page, Method::Blocks),
+            QString("Fits: 3.07 GiB of device memory, 2.65 GiB of host memory, 2.26 s a step"));
+        QVERIFY(page.spec().train == TrainOrder::Blocks);
+        QCOMPARE(page.spec().blockSteps, std::int64_t{35});
+        QCOMPARE(page.spec().trainLayers, std::string("0-9"));
+        QVERIFY(trainCommand(page.spec()).contains("--train blocks --block-steps 35"));
+        choose(page, Method::Everything);
+        QVERIFY(page.spec().train == TrainOrder::Together);
+        QCOMPARE(page.spec().blockSteps, std::int64_t{0});
+        QVERIFY(page.spec().trainLayers.empty());
     }
 
     void whatIsChosenByTheProgramIsThatOfTheMethod()

@@ -433,9 +433,13 @@ PlanReport fakePlan(bool fits)
         plan.advice = {"Halve the sequence length to 512.",
             "Keep the optimizer state in host memory: policy zero-offload."};
         plan.lighter = {
-            {true, Optimizer::AdamW, WeightFormat::Auto, "streamed", 11 * kGiB / 2, 2100.0},
-            {false, Optimizer::Factored, WeightFormat::Auto, "streamed", 33 * kGiB / 10, 4300.0},
-            {false, Optimizer::Factored, WeightFormat::Random16, "streamed", 22 * kGiB / 10, 0.0}};
+            {true, false, Optimizer::AdamW, WeightFormat::Auto, "streamed", 11 * kGiB / 2, 2100.0},
+            {false, false, Optimizer::Factored, WeightFormat::Auto, "streamed", 33 * kGiB / 10,
+                4300.0},
+            {false, false, Optimizer::Factored, WeightFormat::Random16, "streamed", 22 * kGiB / 10,
+                0.0},
+            {false, true, Optimizer::AdamW, WeightFormat::Auto, "streamed", 24 * kGiB / 10,
+                3900.0}};
     }
     plan.device = "CPU (2 threads)";
     plan.precision = "bf16";
@@ -493,11 +497,23 @@ PlanReport fakeNf4Plan(std::int64_t rank)
     return plan;
 }
 
+// One block at a time: the state of one, the others in host memory.
+PlanReport fakeBlocksPlan()
+{
+    PlanReport plan = fakePlan(true);
+    plan.method = "blocks";
+    plan.policy = "streamed";
+    plan.tiers[0].totalBytes = 3140 * kMiB;
+    plan.tiers[1].totalBytes = 2710 * kMiB;
+    plan.predictedStepMs = 2260.0;
+    return plan;
+}
+
 Result<std::vector<PlanReport>> fakeMethods(const RunSpec& spec)
 {
-    std::vector<PlanReport> plans = {fakePlan(spec.microBatch < 8)};
+    std::vector<PlanReport> plans = {fakePlan(spec.microBatch < 8), fakeBlocksPlan()};
     if (spec.method == "full" && !spec.trainLayers.empty()) {
-        plans.push_back(plans.front());
+        plans.push_back(PlanReport(plans.front()));
         plans.back().method = "layers";
     }
     for (PlanReport plan : {fakeAdapterPlan(spec.rank), fakeNf4Plan(spec.rank)}) {
@@ -587,6 +603,8 @@ UiServices fakeServices(
         PlanReport plan = fakePlan(spec.microBatch < 8);
         if (isAdapterRun(spec))
             plan = spec.method == "qlora" ? fakeNf4Plan(spec.rank) : fakeAdapterPlan(spec.rank);
+        if (trainsInTurns(spec))
+            plan = fakeBlocksPlan();
         if (!spec.trainLayers.empty())
             plan.trainedParameters = 240'000'000;
         if (spec.policy != "auto") {

@@ -115,10 +115,11 @@ private slots:
         for (const char* part :
             {"AdamW, its state compact\n5.50 GiB of host memory\n2,100 tokens/s",
                 "weights of 24 bits\n3.30 GiB of host memory\n4,300 tokens/s",
-                "weights of 16 bits\n2.20 GiB of host memory"})
+                "weights of 16 bits\n2.20 GiB of host memory",
+                "one block after the other\n2.40 GiB of host memory\n3,900 tokens/s"})
             QVERIFY2(text.contains(QString(part)), qPrintable(text));
         const auto buttons = panel.findChildren<QPushButton*>();
-        QCOMPARE(buttons.size(), 3);
+        QCOMPARE(buttons.size(), 4);
 
         LighterWay taken;
         connect(
