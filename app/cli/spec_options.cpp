@@ -3,6 +3,8 @@
 #include "app/cli/commands.h"
 #include "core/plan/policies.h"
 
+#include <algorithm>
+#include <span>
 #include <utility>
 
 namespace mr::app {
@@ -85,7 +87,7 @@ bool isList(const SpecField& field)
 void SpecOptions::addTo(CLI::App& command, bool needsData)
 {
     for (const SpecField& field : specFields()) {
-        if (field.option.empty())
+        if (field.option.empty() || joinsAnother(field))
             continue;
         addField(command, field);
         if (field.key != "data")
@@ -99,7 +101,7 @@ void SpecOptions::addTo(CLI::App& command, bool needsData)
 void SpecOptions::addField(CLI::App& command, const SpecField& field)
 {
     Given& given = m_given.emplace_back();
-    given.field = &field;
+    given.fields = {&field};
     const std::string name = "--" + std::string(field.option);
     const std::string help = helpOf(field);
     if (isFlag(field)) {
@@ -111,14 +113,58 @@ void SpecOptions::addField(CLI::App& command, const SpecField& field)
         given.option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::Throw);
 }
 
+// An option that was added takes the words of this switch, too.
+bool SpecOptions::joinsAnother(const SpecField& field)
+{
+    const auto same = std::ranges::find_if(
+        m_given, [&](const Given& given) { return given.fields.front()->option == field.option; });
+    if (same == m_given.end())
+        return false;
+    same->fields.push_back(&field);
+    same->option->expected(-1)->allow_extra_args(false)->multi_option_policy(
+        CLI::MultiOptionPolicy::TakeAll);
+    return true;
+}
+
+namespace {
+
+// The switch that knows the word; the first if none does.
+const SpecField& fieldOf(std::span<const SpecField* const> fields, std::string_view text)
+{
+    const auto known = std::ranges::find_if(fields, [&](const SpecField* field) {
+        return text == field->words.off || text == field->words.on;
+    });
+    return known == fields.end() ? *fields.front() : **known;
+}
+
+Status unknownWord(std::span<const SpecField* const> fields, std::string_view text)
+{
+    std::string words;
+    for (const SpecField* field : fields)
+        words.append(words.empty() ? "" : ", ")
+            .append(field->words.off)
+            .append(", ")
+            .append(field->words.on);
+    return Status::error(ErrorKind::InvalidArgument, "--" + std::string(fields.front()->option) +
+                                                         " '" + std::string(text) +
+                                                         "': want one of " + words);
+}
+
+} // namespace
+
 Result<RunSpec> SpecOptions::spec() const
 {
     RunSpec spec;
     for (const Given& given : m_given) {
-        if (isFlag(*given.field) && given.option->count() > 0)
-            MR_TRY(readOption(*given.field, given.field->words.on, spec));
-        for (const std::string& text : given.texts)
-            MR_TRY(readOption(*given.field, text, spec));
+        const SpecField& first = *given.fields.front();
+        if (isFlag(first) && given.option->count() > 0)
+            MR_TRY(readOption(first, first.words.on, spec));
+        for (const std::string& text : given.texts) {
+            const Status read = readOption(fieldOf(given.fields, text), text, spec);
+            if (!read.ok() && given.fields.size() > 1)
+                return unknownWord(given.fields, text);
+            MR_TRY(read);
+        }
     }
     MR_TRY(readSources(spec));
     MR_TRY(checkSpec(spec));

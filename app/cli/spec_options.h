@@ -28,12 +28,13 @@ public:
 private:
     // An option as it was given.
     struct Given {
-        const SpecField* field = nullptr;
+        std::vector<const SpecField*> fields; // more than one: switches, each with its words
         CLI::Option* option = nullptr;
         std::vector<std::string> texts;
     };
 
     void addField(CLI::App& command, const SpecField& field);
+    bool joinsAnother(const SpecField& field);
     Status readSources(RunSpec& spec) const;
 
     std::deque<Given> m_given; // the parser holds addresses of their texts

@@ -171,8 +171,14 @@ constexpr std::array kFields{
     SpecField{"threads", "threads", "Compute threads", &S::threads, SpecRange{0.0, kMostThreads}},
     SpecField{"policy", "policy", "", &S::policy},
     SpecField{"allow_stale", "allow",
-        "auto: exact policies only (exact), or also those whose updates lag some steps (stale)",
+        "auto: exact policies only (exact), or also those whose updates lag some steps (stale). "
+        "AdamW alone (adamw), or, where it does not fit or writes to an SSD in every step, the "
+        "first "
+        "of its compact state, factored at 24 and at 16 bits, and blocks in turn that fits "
+        "(other-optimizer). May be repeated",
         &S::allowStale, std::nullopt, SpecUnit::None, {"exact", "stale"}},
+    SpecField{"allow_other_optimizer", "allow", "", &S::allowOther, std::nullopt, SpecUnit::None,
+        {"adamw", "other-optimizer"}},
     SpecField{"policy_options", "policy-option", "", &S::policyOptions},
     bytes("device_memory_bytes", "device-memory", "Budget, as 6GiB", &S::deviceMemoryBytes),
     bytes("host_memory_bytes", "host-memory", "Budget, as 24GiB", &S::hostMemoryBytes),

@@ -3,6 +3,7 @@
 #include "core/base/bytes.h"
 #include "core/base/shown_text.h"
 #include "core/choose/disk_choice.h"
+#include "core/choose/lighter_choice.h"
 #include "core/choose/policy_choice.h"
 #include "core/model/prepared_base.h"
 
@@ -46,41 +47,6 @@ void advise(const RunSetup& setup, PlanReport& report)
                 s.microBatch /= 2;
                 s.accumulate *= 2;
             });
-}
-
-double tokensPerSecond(const RunSetup& setup)
-{
-    if (!setup.forecast.known || setup.forecast.stepSeconds <= 0.0)
-        return 0.0;
-    return static_cast<double>(setup.micro.tokens() * setup.micro.microBatches) /
-           setup.forecast.stepSeconds;
-}
-
-// Where AdamW's state does not fit memory, or is written to an SSD in every step: what trains every
-// weight in less. Each changes the results, so none is chosen unasked.
-void adviseLighter(const RunSetup& setup, PlanReport& report)
-{
-    const bool isWritten = setup.diskTraffic.writtenBytes > 0;
-    if ((report.fits && !isWritten) || isLight(setup.spec.optimizer) || isMostlyRead(setup.spec))
-        return;
-    LighterWay compact;
-    compact.compactState = true;
-    LighterWay bits24;
-    bits24.optimizer = Optimizer::Factored;
-    LighterWay random16 = bits24;
-    random16.weights = WeightFormat::Random16;
-    LighterWay blocks;
-    blocks.blocks = true;
-    for (LighterWay way : {compact, bits24, random16, blocks}) {
-        auto changed = setUpRun(withLighterWay(setup.asked, way), 0);
-        if (!changed.ok() || !changed.value().limit.empty())
-            continue;
-        const RunSetup& lighter = changed.value();
-        way.policy = lighter.spec.policy;
-        way.hostBytes = lighter.memory.bytes(Tier::PinnedHost);
-        way.tokensPerSecond = tokensPerSecond(lighter);
-        report.lighter.push_back(way);
-    }
 }
 
 // Where memory lacks and no folder was named: advises an SSD, if the run would fit with it.
@@ -209,7 +175,8 @@ void adviseTokens(const RunSetup& setup, PlanReport& report)
 
 void addAdvice(const RunSetup& setup, PlanReport& report)
 {
-    adviseLighter(setup, report);
+    if (wantsLighter(setup))
+        report.lighter = fittingWays(setup);
     if (!report.fits) {
         advise(setup, report);
         adviseDisk(setup, report);

@@ -1,5 +1,6 @@
 #include "core/choose/run_setup.h"
 
+#include "core/choose/lighter_choice.h"
 #include "core/choose/measure_rates.h"
 #include "core/choose/policy_choice.h"
 #include "core/choose/rate_estimator.h"
@@ -15,6 +16,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <utility>
 
 namespace mr {
 namespace {
@@ -297,7 +299,7 @@ Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainRows, const Mac
     // Only streams that are threads can overlap copies, updates and compute.
     if (!policyInfo(setup.policy.id).isAllOnDevice || setup.spec.linkBytesPerSecond > 0.0)
         setup.spec.threadedDevice = true;
-    return setup;
+    return withAllowedWay(std::move(setup), trainRows, machine);
 }
 
 } // namespace mr

@@ -67,6 +67,23 @@ private Q_SLOTS:
         QVERIFY(read.value() == given);
     }
 
+    void allowanceIsOfPoliciesAndOfOptimizers()
+    {
+        const auto allowed = [&](const std::vector<std::string>& words) {
+            std::vector<std::string> arguments = trainArguments(m_usable);
+            for (const std::string& word : words)
+                arguments.insert(arguments.end(), {"--allow", word});
+            return parsed(arguments);
+        };
+        Result<RunSpec> both = allowed({"stale", "other-optimizer"});
+        QVERIFY2(both.ok(), both.status().message().c_str());
+        QVERIFY(both.value().allowStale && both.value().allowOther);
+        Result<RunSpec> neither = allowed({"stale", "adamw", "exact"});
+        QVERIFY(!neither.value().allowStale && !neither.value().allowOther);
+        QCOMPARE(allowed({"sgd"}).status().message(),
+            std::string("--allow 'sgd': want one of exact, stale, adamw, other-optimizer"));
+    }
+
     void datasetsAreReadAlike()
     {
         RunSpec given = m_usable;

@@ -120,6 +120,8 @@ struct RunSpec {
     std::map<std::string, std::string> policyOptions;
     bool allowStale = false; // auto may choose a policy with updates that lag by a bounded number
                              // of steps; false: exact ones only
+    bool allowOther = false; // auto may train by the first of LighterWay that fits where AdamW does
+                             // not, or writes to an SSD in every step
     std::uint64_t deviceMemoryBytes = 0; // 0: decisions.md 18
     std::uint64_t hostMemoryBytes = 0;
     // Where and how much policies that keep state on an SSD may write; others leave it alone.

@@ -50,7 +50,8 @@ struct SwitchWords {
 
 struct SpecField {
     std::string_view key;    // in JSON and in the record of a run
-    std::string_view option; // without dashes; empty: the command line does not have it
+    std::string_view option; // without dashes; empty: the command line does not have it. Switches
+                             // with words of their own may share one
     std::string_view help;   // help text; empty: the command line derives it from the policies
     SpecMember member;
     std::optional<SpecRange> range = std::nullopt;

@@ -79,6 +79,51 @@ private Q_SLOTS:
         QVERIFY(plan.tiers[1].totalBytes < 275 * kGb / 10);
     }
 
+    // The nearest to AdamW that fits; nothing is taken unasked, or where a policy was asked for.
+    void anotherOptimizerIsTakenWhereThatIsAllowed_data()
+    {
+        QTest::addColumn<QString>("model");
+        QTest::addColumn<int>("device");
+        QTest::addColumn<QString>("taken");
+        QTest::newRow("AdamW fits") << "qwen2.5-1.5b.json" << 16 << "adamw fp32 together";
+        QTest::newRow("compact") << "qwen3-4b.json" << 16 << "adamw fp32 together compact";
+        QTest::newRow("24 bits") << "qwen3-8b.json" << 12 << "factored 24bit together";
+        QTest::newRow("blocks") << "qwen3-14b.json" << 16 << "adamw fp32 blocks";
+    }
+
+    void anotherOptimizerIsTakenWhereThatIsAllowed()
+    {
+        QFETCH(QString, model);
+        QFETCH(int, device);
+        QFETCH(QString, taken);
+        const double host = taken.endsWith(QLatin1String("compact")) ? 40.0 : 27.5;
+        RunSpec spec =
+            specOf(model.toStdString().c_str(), static_cast<std::uint64_t>(device), host);
+        const RunSetup asked = setUpRun(spec, 0).value();
+        const bool fits = asked.limit.empty();
+        QCOMPARE(fits, taken == QLatin1String("adamw fp32 together"));
+        QVERIFY(asked.spec.optimizer == Optimizer::AdamW && !trainsInTurns(asked.spec));
+        spec.allowOther = true;
+
+        const RunSetup setup = setUpRun(spec, 0).value();
+
+        QVERIFY2(setup.limit.empty(), setup.limit.c_str());
+        QStringList words;
+        for (const std::string_view word :
+            {name(setup.spec.optimizer), name(setup.spec.weights), name(setup.spec.train)})
+            words << QString::fromStdString(std::string(word));
+        if (setup.spec.policyOptions.contains("state"))
+            words << QString::fromStdString(setup.spec.policyOptions.at("state"));
+        QCOMPARE(words.join(QLatin1Char(' ')), taken);
+        QCOMPARE(setup.diskTraffic.writtenBytes, 0.0);
+        QCOMPARE(setup.reason.starts_with("AdamW as it is does not fit, so "), !fits);
+        // Its record is resolved to the same run.
+        const RunSetup again = setUpRun(setup.spec, 0).value();
+        QCOMPARE(toJson(again.spec), toJson(setup.spec));
+        spec.policy = "zero-offload";
+        QCOMPARE(setUpRun(spec, 0).value().limit.empty(), fits);
+    }
+
     // One allocation serves all turns, whichever group is trained.
     void everyTurnFitsTheBytesOfTheRun_data()
     {
