@@ -126,6 +126,17 @@ std::uint64_t checkpointBytes(const RunSetup& setup)
     return bytes + 2 * kMostPerGroup * groups * kEntryBytes + kSmallFilesBytes;
 }
 
+std::uint64_t roomNeeded(const RunSetup& setup)
+{
+    const std::uint64_t checkpoint = checkpointBytes(setup);
+    if (!setup.turns.isActive())
+        return 2 * checkpoint;
+    const auto kept = static_cast<std::uint64_t>(checkpointsKept(setup));
+    const auto groups = static_cast<std::uint64_t>(setup.turns.schedule.groups.size());
+    return checkpoint + std::max(checkpoint, exportBytes(setup)) +
+           (groups + kept) * turnFileBytes(setup);
+}
+
 std::int64_t checkpointsKept(const RunSetup& setup)
 {
     const RunSpec& spec = setup.spec;

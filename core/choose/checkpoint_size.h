@@ -22,6 +22,10 @@ std::uint64_t exportBytes(const RunSetup& setup);
 // where it may be an older one. During a write there is one more.
 std::int64_t checkpointsKept(const RunSetup& setup);
 
+// Bytes in the run's folder at a time: a checkpoint beside the one before, or the model beside a
+// checkpoint; and the files of groups that take turns.
+std::uint64_t roomNeeded(const RunSetup& setup);
+
 // Bytes that a whole run writes at most: checkpoints, the last one and the best ones included, and
 // the trained model. 0: its steps are not known. The forecast of a step, where there is one, counts
 // the checkpoints by time. Checkpoints that a choice or a lack of memory adds are not counted.

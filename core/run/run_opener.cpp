@@ -23,18 +23,16 @@ namespace mr {
 namespace fs = std::filesystem;
 namespace {
 
-Status refuseIfFull(const fs::path& runDir, std::uint64_t checkpoint)
+Status refuseIfFull(const fs::path& runDir, std::uint64_t needed)
 {
     auto free = freeBytes(runDir);
     if (!free.ok())
         return free.status();
-    // One checkpoint is written beside the last one, and the exported model beside both.
-    const std::uint64_t needed = 2 * checkpoint;
     if (free.value() >= needed)
         return {};
     return Status::error(ErrorKind::OutOfMemory,
         runDir.string() + ": " + formatBytes(free.value()) +
-            " are free, checkpoints of this run need " + formatBytes(needed) +
+            " are free, checkpoints and results of this run need " + formatBytes(needed) +
             "; free some space or choose another folder with --out");
 }
 
@@ -61,7 +59,7 @@ Status RunOpener::open(const RunSpec& spec)
     m_run.setup.spec.outDir = m_run.runDir.string();
     m_run.setup.spec.saveDir.clear();
     m_run.saveDir = m_run.runDir;
-    MR_TRY(refuseIfFull(m_run.runDir, checkpointBytes(m_run.setup)));
+    MR_TRY(refuseIfFull(m_run.runDir, roomNeeded(m_run.setup)));
     MR_TRY(refuseIfTooLarge());
     const RunSetup& setup = m_run.setup;
     MR_TRY(checkDiskWrites(reportOf(setup).diskWriteBytesOfRun, setup.spec.maxDiskWriteBytes));

@@ -69,9 +69,11 @@ Result<ModelPlace> ownPlaceOf(const std::string& path)
         return placeOfAdapter(folder);
     const bool isRun = fs::exists(folder / "run.json", ignored);
     fs::path saved; // where the run saves to if that is another folder
+    bool inTurns = false;
     if (isRun) {
         MR_ASSIGN(const RunSpec spec, readRunSpec(path));
         saved = spec.saveDir;
+        inTurns = trainsInTurns(spec);
     }
     std::vector<fs::path> places = {saved, folder};
     const auto checkpoints = listCheckpoints(folder, saved);
@@ -84,6 +86,10 @@ Result<ModelPlace> ownPlaceOf(const std::string& path)
         if (found)
             return std::move(*found);
     }
+    if (isRun && inTurns)
+        return Status::error(ErrorKind::InvalidArgument,
+            path + ": this run trains one block after the other and writes its model at its end; "
+                   "resume it, or ask it while it trains (Try it)");
     if (isRun)
         return Status::error(
             ErrorKind::InvalidArgument, path + ": this run has no model yet; it writes one with "

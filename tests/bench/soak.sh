@@ -93,7 +93,7 @@ command_of() {
     lora/* | qlora/*) trained=(--method "${1%%/*}" --rank 4) ;;
     layers/*) trained=(--train-layers 1-2) ;;
     modules/*) trained=(--method lora --rank 4 --modules-to-save embed_tokens,lm_head) ;;
-    blocks/*) trained=(--train blocks --block-steps 4) ;;
+    blocks/*) trained=(--train blocks --block-steps 3) ;;
     light/*) trained=(--optimizer factored) ;;
     random/*) trained=(--optimizer factored --weights bf16-random) ;;
     adalomo/*) trained=(--optimizer adalomo) ;;

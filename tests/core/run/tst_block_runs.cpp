@@ -7,6 +7,7 @@
 #include "core/run/model_tensors.h"
 #include "core/run/run_rig.h"
 #include "core/save/checkpoint_folder.h"
+#include "core/save/model_folder.h"
 #include "core/save/turned_groups.h"
 #include "support/test_room.h"
 
@@ -311,6 +312,9 @@ void TestBlockRuns::aDamagedBlockIsNotGoneOnWith()
     const Outcome stopped = m_rig.train(one, *m_device, stopAt(8));
     QVERIFY2(stopped.ended.ok(), stopped.ended.message().c_str());
     QCOMPARE(stopped.progress.turned.size(), std::size_t{2});
+    const auto place = modelPlaceOf(one.outDir, {});
+    QVERIFY(!place.ok());
+    QVERIFY(contains(place.status().message(), "writes its model at its end"));
     const fs::path file = fs::path(one.outDir) / "blocks" / stopped.progress.turned.back().file;
     if (isGone) {
         fs::remove(file);

@@ -60,6 +60,8 @@ void TestCheckpointSize::whatIsToldIsWhatIsWritten_data()
     QTest::newRow("an adapter, bf16") << "resident lora" << true;
     QTest::newRow("an adapter and the embedding, bf16") << "resident lora embedding" << true;
     QTest::newRow("a layer, bf16") << "resident layer" << true;
+    QTest::newRow("blocks in turn, fp32") << "resident blocks" << false;
+    QTest::newRow("blocks in turn, bf16") << "streamed blocks" << true;
     QTest::newRow("factored, fp32") << "resident factored" << false;
     QTest::newRow("factored, 24 bit") << "streamed factored" << true;
     QTest::newRow("factored, an adapter") << "streamed factored lora" << true;
@@ -82,6 +84,10 @@ void TestCheckpointSize::whatIsToldIsWhatIsWritten()
         spec.savedModules = "embed_tokens,lm_head";
     if (words.contains("factored"))
         spec.optimizer = Optimizer::Factored;
+    if (words.contains("blocks")) {
+        spec.train = TrainOrder::Blocks;
+        spec.blockSteps = 1;
+    }
     if (words.contains("layer"))
         spec.trainLayers = "1";
     if (spec.policy == "zenflow" || spec.policy == "zero-offload-dpu")

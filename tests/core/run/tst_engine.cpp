@@ -62,6 +62,7 @@ private Q_SLOTS:
     void computeAndStallsAddUpToTheWallTimeOfEveryStep_data();
     void computeAndStallsAddUpToTheWallTimeOfEveryStep();
     void policiesThreadsAndModesGiveOneHash();
+    void blocksTakeTurnsOnThreads();
     void aStoppedRunResumesToTheHashOfTheUninterruptedOne_data();
     void aStoppedRunResumesToTheHashOfTheUninterruptedOne();
     void lossWithCompactStateFallsLikeWithout();
@@ -189,6 +190,21 @@ void TestEngine::policiesThreadsAndModesGiveOneHash()
 
     QVERIFY2(run.ended.ok(), run.ended.message().c_str());
     QCOMPARE(run.progress.weightsHash, m_hash);
+}
+
+// Each change of block makes streams and threads anew.
+void TestEngine::blocksTakeTurnsOnThreads()
+{
+    RunSpec spec = m_rig->spec("blocks in turn");
+    spec.train = TrainOrder::Blocks;
+    spec.blockSteps = 2;
+    spec.policy = "streamed";
+    const auto device = smallDevice(2, CpuDeviceOptions::Mode::Threaded);
+
+    const Outcome run = m_rig->train(spec, *device);
+
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+    QCOMPARE(run.progress.turn, std::int64_t{5});
 }
 
 void TestEngine::aStoppedRunResumesToTheHashOfTheUninterruptedOne_data()
