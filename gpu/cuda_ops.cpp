@@ -324,6 +324,27 @@ public:
         return noted(launchStepSize(args, streamHandle(stream)));
     }
 
+    Status projectionSigns(const ProjectionSignsArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkProjectionSigns(args));
+        const TraceRange range("projectionSigns");
+        return noted(launchProjectionSigns(args, streamHandle(stream)));
+    }
+
+    Status projectGradient(const ProjectGradientArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkProjectGradient(args));
+        const TraceRange range("projectGradient");
+        return noted(launchProjectGradient(args, streamHandle(stream)));
+    }
+
+    Status projectedStep(const ProjectedStepArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkProjectedStep(args));
+        const TraceRange range("projectedStep");
+        return noted(launchProjectedStep(args, streamHandle(stream)));
+    }
+
     Status lightUpdate(const LightUpdateArgs& args, Stream& stream) override
     {
         MR_TRY(checkLightUpdate(args));

@@ -2270,6 +2270,10 @@
             <translation>軽量 (AdaLomo)</translation>
         </message>
         <message>
+            <source>APOLLO-mini (experiment)</source>
+            <translation>APOLLO-mini (実験的)</translation>
+        </message>
+        <message>
             <source>Normalised SGD (experiment)</source>
             <translation>正規化 SGD (実験的)</translation>
         </message>

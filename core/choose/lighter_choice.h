@@ -1,5 +1,5 @@
-// What trains every weight in less memory than AdamW as it is: the ways, in the order in which they
-// are offered, and the choice among them where a run allows it (--allow other-optimizer).
+// Ways to train every weight in less memory than AdamW as it is, in the order in which they are
+// offered, and the choice among them where a run allows it (--allow other-optimizer).
 //
 // Each changes the results, so none is taken unasked.
 //
@@ -20,7 +20,7 @@ namespace mr {
 // Does AdamW's state lack memory, or is it written to an SSD in every step?
 bool wantsLighter(const RunSetup& setup) noexcept;
 
-// Those that fit, the nearest to AdamW first. No step of theirs writes to an SSD.
+// The ways that fit, the nearest to AdamW first. No step of theirs writes to an SSD.
 std::vector<LighterWay> fittingWays(const RunSetup& setup);
 
 // The setup, or where it wants something lighter and its spec allows that, the first that fits.

@@ -10,10 +10,18 @@
 //     size = rate / max(1, RMS(u) / limit)                              factored
 //            rate * max(1e-3, RMS(p)) / max(1, RMS(u) / limit)          adalomo
 //            rate / RMS(u), of zeros 0                                  sgd-normalised
+// apollo-mini projects a matrix to its longer side by signs s, and steps by the size that AdamW's
+// step of the projection would have:
+//     R_i = sum over j of g_ij s_j, or R_j = sum over i of s_i g_ij     u = g
+//     M = fma(.1, R, .9 M);   V = fma(.001 R, R, .999 V)
+//     f = |M / (sqrt(V) + 1e-6)| / (|R| + 1e-8);   n = f |g|
+//     not in the first step: q = max(n / (n before + 1e-8), 1.01) / 1.01;   f = f / q;   n = n / q
+//     size = rate * f, with sqrt(smaller side), bias correction and decay in the rate
 // For one row r / s is 1, so that a vector needs no formula of its own.
 // Source: Shazeer and Stern, "Adafactor" (arXiv 1804.04235), algorithms 4 and 5 without momentum;
 // Lv et al., "AdaLomo" (arXiv 2310.10195). g / sqrt(r c / s) is not taken: r c of a row without a
-// gradient underflows, and 0 / 0 follows.
+// gradient underflows, and 0 / 0 follows. Zhu et al., "APOLLO" (arXiv 2412.05270), section 4, with
+// signs in place of normal numbers: they are exact everywhere.
 //
 // Order    Sums over a row: blocks of 256 columns; in a block 8 lanes (column modulo 8), each in
 //          ascending order by fma; lanes ((0+4)+(2+6)) + ((1+5)+(3+7)); then the blocks pairwise in
@@ -84,6 +92,38 @@ struct StepSizeArgs {
     StepRule rule{};
     float rate = 0.0F;
     float limit = 1.0F; // of RMS(u)
+};
+
+// Signs of a projection. Element e is -1 where bit e % 32 of word e / 32 % 4 of
+// Philox(key, e / 128, counter) is set, else 1.
+struct ProjectionSignsArgs {
+    TensorView signs; // (n), F32
+    std::uint64_t key = 0;
+    std::uint64_t counter = 0;
+};
+
+// sums[i] = sum over j of signs[j] x[i, j] clipFactor, or, over rows, sums[j] = sum over i of
+// signs[i] x[i, j] clipFactor
+struct ProjectGradientArgs {
+    TensorView x;       // (rows, cols), F32
+    TensorView signs;   // (cols), or (rows) over rows, F32
+    TensorView scalars; // (16), U8: StepScalars
+    TensorView parts;   // over rows: (rowParts(rows), cols), F32: scratch; else data null
+    TensorView sums;    // (rows), or (cols) over rows, F32
+    bool overRows = false;
+};
+
+// Takes a projection into its moments, and gives the step of the weight.
+struct ProjectedStepArgs {
+    TensorView projected;  // (n), F32: R
+    TensorView squareSums; // (rows), F32: row sums of g^2
+    TensorView first;      // (n), F32: M
+    TensorView second;     // (n), F32: V
+    TensorView norm;       // (1), F32: n of the step before; becomes that of this one
+    TensorView size;       // (1), F32
+    TensorView scalars;    // (16), U8: StepScalars
+    float rate = 0.0F;
+    bool isFirst = false;
 };
 
 // How the master of a weight is kept; the type of its low plane says it.

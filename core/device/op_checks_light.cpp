@@ -66,6 +66,42 @@ Status checkStepSize(const StepSizeArgs& a)
         .status();
 }
 
+Status checkProjectionSigns(const ProjectionSignsArgs& a)
+{
+    return Checker("projectionSigns").leads("signs", a.signs, 1, true).status();
+}
+
+Status checkProjectGradient(const ProjectGradientArgs& a)
+{
+    const std::int64_t rows = a.x.dims[0];
+    const std::int64_t cols = a.x.dims[1];
+    Checker checker("projectGradient");
+    checker.leads("x", a.x, 2, true)
+        .tensor("signs", a.signs, DType::F32, {a.overRows ? rows : cols})
+        .tensor("scalars", a.scalars, DType::U8, {sizeof(StepScalars)})
+        .tensor("sums", a.sums, DType::F32, {a.overRows ? cols : rows});
+    if (a.overRows)
+        checker.tensor("parts", a.parts, DType::F32, {rowParts(rows), cols})
+            .apart("parts", a.parts, "sums", a.sums);
+    return checker.status();
+}
+
+Status checkProjectedStep(const ProjectedStepArgs& a)
+{
+    const std::int64_t n = a.projected.dims[0];
+    return Checker("projectedStep")
+        .leads("projected", a.projected, 1, true)
+        .leads("squareSums", a.squareSums, 1, true)
+        .tensor("first", a.first, DType::F32, {n})
+        .tensor("second", a.second, DType::F32, {n})
+        .tensor("norm", a.norm, DType::F32, {1})
+        .tensor("size", a.size, DType::F32, {1})
+        .tensor("scalars", a.scalars, DType::U8, {sizeof(StepScalars)})
+        .holds(n > 0 && a.squareSums.dims[0] > 0 && a.squareSums.dims[0] <= n,
+            "a weight has rows, at most as many as its longer side")
+        .status();
+}
+
 Status checkLightUpdate(const LightUpdateArgs& a)
 {
     const std::int64_t n = a.grad.dims[0];

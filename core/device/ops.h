@@ -606,6 +606,9 @@ public:
     virtual Status columnSquares(const ColumnSquaresArgs& args, Stream& stream) = 0;
     virtual Status averageSquares(const AverageSquaresArgs& args, Stream& stream) = 0;
     virtual Status lightStepSize(const StepSizeArgs& args, Stream& stream) = 0;
+    virtual Status projectionSigns(const ProjectionSignsArgs& args, Stream& stream) = 0;
+    virtual Status projectGradient(const ProjectGradientArgs& args, Stream& stream) = 0;
+    virtual Status projectedStep(const ProjectedStepArgs& args, Stream& stream) = 0;
     virtual Status lightUpdate(const LightUpdateArgs& args, Stream& stream) = 0;
     virtual Status join(const JoinArgs& args, Stream& stream) = 0;
     virtual Status split(const SplitArgs& args, Stream& stream) = 0;

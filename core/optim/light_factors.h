@@ -19,6 +19,7 @@ struct LightFactors {
     float past = 0.0F;    // of averages of squares; 0 in the first update
     float present = 1.0F; // 1 - past
     std::uint64_t update = 0;
+    double momentRate = 0.0; // rate sqrt(1 - .999^t) / (1 - .9^t), of moments that begin at 0
     float clipFactor = 1.0F; // of every gradient, given beforehand (ClipMode::PreviousNorm)
 };
 

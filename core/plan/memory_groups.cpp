@@ -91,7 +91,8 @@ void addLight(ItemList& list, const ModelShape& shape, Optimizer optimizer)
 {
     std::int64_t work = 0;
     for (std::size_t g = 0; g < shape.groups.size(); ++g) {
-        const LightLayout layout = lightLayout(optimizer, shape.groups[g].weights);
+        const LightLayout layout =
+            lightLayout(optimizer, shape.groups[g].weights, isBlock(g, shape.groups.size()));
         list.add(Tier::Device, MemoryUse::Averages, GroupId{static_cast<std::int32_t>(g)},
             sizeof(float) * static_cast<std::size_t>(layout.averages));
         work = std::max(work, layout.work);

@@ -4,7 +4,7 @@
 
 namespace mr {
 
-LightLayout lightLayout(Optimizer optimizer, std::span<const WeightShape> weights)
+LightLayout lightLayout(Optimizer optimizer, std::span<const WeightShape> weights, bool inBlock)
 {
     LightLayout layout;
     if (!isLight(optimizer))
@@ -16,9 +16,12 @@ LightLayout lightLayout(Optimizer optimizer, std::span<const WeightShape> weight
         const std::int64_t both = infoOf(optimizer).averages ? weight.rows + weight.cols : 0;
         const std::int64_t parts = (weight.rows + kPartRows - 1) / kPartRows * weight.cols;
         const std::int64_t columns = layout.rowSums;
-        const std::int64_t rows = columns + (both > 0 ? weight.cols : 0);
-        layout.places.push_back({layout.averages, columns, rows, columns + both});
-        layout.averages += both;
+        const bool projected = isProjected(optimizer, weight, inBlock);
+        const std::int64_t before = projected  ? std::min(weight.rows, weight.cols)
+                                    : both > 0 ? weight.cols
+                                               : 0;
+        layout.places.push_back({layout.averages, columns, columns + before, columns + both});
+        layout.averages += projected ? 2 * std::max(weight.rows, weight.cols) + 1 : both;
         layout.rowSums = (columns + both + kLightVector) / kLightVector * kLightVector;
         mostRows = std::max(mostRows, weight.rows);
         mostParts = std::max(mostParts, both > 0 ? parts : 0);

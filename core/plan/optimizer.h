@@ -28,13 +28,15 @@ struct OptimizerInfo {
     bool isLight = false;    // keeps little or nothing; updates behind backward
     bool averages = false;   // of squares, by row and column
     bool isRelative = false; // steps by the size of the weight, whose squares it sums
+    bool projects = false;   // matrices of blocks; averages are of the other weights
 };
 
-inline constexpr std::array<OptimizerInfo, 4> kOptimizers = {{
-    {Optimizer::AdamW, false, false, false},
-    {Optimizer::Factored, true, true, false},
-    {Optimizer::AdaLomo, true, true, true},
-    {Optimizer::SgdNormalised, true, false, false},
+inline constexpr std::array<OptimizerInfo, 5> kOptimizers = {{
+    {Optimizer::AdamW, false, false, false, false},
+    {Optimizer::Factored, true, true, false, false},
+    {Optimizer::AdaLomo, true, true, true, false},
+    {Optimizer::SgdNormalised, true, false, false, false},
+    {Optimizer::ApolloMini, true, true, false, true},
 }};
 
 constexpr const OptimizerInfo& infoOf(Optimizer optimizer) noexcept
@@ -63,13 +65,21 @@ constexpr bool isLight(Optimizer optimizer) noexcept
     return infoOf(optimizer).isLight;
 }
 
+// Is the weight's gradient projected to one number for each place of its longer side? Two moments
+// of that and a norm are kept.
+constexpr bool isProjected(Optimizer optimizer, const WeightShape& weight, bool inBlock) noexcept
+{
+    return infoOf(optimizer).projects && inBlock && !weight.isVector;
+}
+
 // Rows of one node of the tree over a column (core/device/light_update.h), whose sums are stored on
 // the way.
 inline constexpr std::int64_t kPartRows = 1024;
 
 // Values on the device that light updates of a group need: averages, which the run keeps, and work
 // that the update of the next group writes over. A weight has its rows and then its columns in
-// either, and in `work` its step size.
+// either, and in `work` its step size. A projected one has its moments and their norm in the first,
+// and signs and projection in the places of columns and rows.
 struct LightLayout {
     struct Place {
         std::int64_t averages = 0;
@@ -88,6 +98,7 @@ struct LightLayout {
     std::int64_t work = 0; // in all
 };
 inline constexpr std::int64_t kLightVector = 8;
-LightLayout lightLayout(Optimizer optimizer, std::span<const WeightShape> weights);
+// `inBlock`: the group is no end of the model.
+LightLayout lightLayout(Optimizer optimizer, std::span<const WeightShape> weights, bool inBlock);
 
 } // namespace mr

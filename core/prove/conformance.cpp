@@ -272,6 +272,7 @@ Table wholeTable()
     addUpdateCases(table);
     addCompactCases(table);
     addLightCases(table);
+    addProjectionCases(table);
     addLightUpdateCases(table);
     addFp8Cases(table);
     addDoraCases(table);

@@ -150,6 +150,7 @@ void addElementCases(Table& table);
 void addUpdateCases(Table& table);
 void addCompactCases(Table& table);
 void addLightCases(Table& table);
+void addProjectionCases(Table& table);
 void addLightUpdateCases(Table& table);
 void addFp8Cases(Table& table);
 void addDoraCases(Table& table);

@@ -95,7 +95,7 @@ public:
             wrong("must hold texts");
     }
 
-    // Of a file in a folder that is known: it leads nowhere else.
+    // The file is in a folder that is known, and its name leads nowhere else.
     void fileName()
     {
         const Json* value = next();

@@ -32,7 +32,7 @@ fs::path blockFile(const fs::path& parent)
     return parent / kBlock / "block.safetensors";
 }
 
-// Of the one that is trained; -1: none is.
+// The group that is trained; -1: none is.
 MasterRange trainedGroup(const ParamTable& table)
 {
     for (std::size_t g = 0; g < table.groups.size(); ++g)

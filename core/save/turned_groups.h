@@ -25,7 +25,7 @@
 
 namespace mr {
 
-// Of the run and its checkpoints: where it saves to now, then its own folder.
+// Folders of the run and its checkpoints: where it saves to now, then its own.
 using RunFolders = std::vector<std::filesystem::path>;
 
 // A file of one group, all of it, and its reader, which is asked for that group alone.

@@ -5,7 +5,9 @@
 #include "core/step/state_places.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <utility>
 
 namespace mr {
 
@@ -21,11 +23,18 @@ LightUpdates::LightUpdates(Device& device, const RunMemory& memory, const ParamT
     for (const ParamGroup& from : table.groups) {
         const std::vector<WeightShape> shapes = weightShapes(from);
         Group& group = m_groups.emplace_back();
-        group.layout = lightLayout(m_rule.id, shapes);
+        const bool inBlock = m_groups.size() > 1 && m_groups.size() < table.groups.size();
+        group.layout = lightLayout(m_rule.id, shapes, inBlock);
         for (std::size_t i = 0; i < group.layout.places.size(); ++i)
-            group.weights.push_back(
-                {shapes[i], group.layout.places[i], from.paramSlots[i].decayed, number++});
+            group.weights.push_back({shapes[i], group.layout.places[i], from.paramSlots[i].decayed,
+                isProjected(m_rule.id, shapes[i], inBlock), number++});
     }
+}
+
+std::uint64_t LightUpdates::counterOf(std::uint64_t update, const Weight& weight) noexcept
+{
+    constexpr unsigned kNumberBits = 24; // of a weight, below the number of the update
+    return update << kNumberBits | static_cast<std::uint64_t>(weight.number);
 }
 
 TensorView LightUpdates::scratch(std::int64_t first, std::int64_t count) const
@@ -38,7 +47,7 @@ LightUpdates::Views LightUpdates::viewsOf(const Weight& weight) const
 {
     const WeightShape& shape = weight.shape;
     Views views;
-    if (m_rule.averages) {
+    if (m_rule.averages && !weight.projected) {
         views.rowRoots = scratch(weight.place.rows, shape.rows);
         views.columnRoots = scratch(weight.place.columns, shape.cols);
     }
@@ -82,6 +91,10 @@ Status LightUpdates::prepare(
     MR_TRY(giveClipFactor(inputs, ofGroup, stream));
     const TensorView scalars = scalarsOf(inputs, ofGroup);
     for (const Weight& weight : groupOf(task).weights) {
+        if (weight.projected) {
+            MR_TRY(project(task, weight, inputs, scalars, stream));
+            continue;
+        }
         if (m_rule.averages)
             MR_TRY(average(task, weight, inputs, scalars, stream));
         MR_TRY(findSize(task, weight, inputs, scalars, stream));
@@ -109,6 +122,41 @@ Status LightUpdates::average(const Task& task, const Weight& weight, const StepI
         {views.rowRoots, views.columnRoots, both.rows(0, weight.shape.rows),
             both.rows(weight.shape.rows, weight.shape.cols), scalars, inputs.light.past,
             inputs.light.present},
+        stream);
+}
+
+// To the longer side; the signs are drawn anew after some updates. Decay comes behind the step, as
+// its authors do, so the step is decayed with the weight.
+Status LightUpdates::project(const Task& task, const Weight& weight, const StepInputs& inputs,
+    const TensorView& scalars, Stream& stream)
+{
+    constexpr std::uint64_t kRefresh = 200; // updates
+    constexpr std::uint64_t kOfSigns = std::uint64_t{1} << 63U;
+    const auto& [rows, cols] = std::pair(weight.shape.rows, weight.shape.cols);
+    const std::int64_t longer = std::max(rows, cols);
+    const LightLayout& layout = groupOf(task).layout;
+    const TensorView gradient = gradientOf(task, weight);
+    const TensorView signs = scratch(weight.place.columns, std::min(rows, cols));
+    const TensorView projected = scratch(weight.place.rows, longer);
+    const TensorView squares = scratch(layout.rowSums, rows);
+    MR_TRY(m_device.ops().projectionSigns(
+        {signs, inputs.seed, kOfSigns | counterOf((inputs.light.update - 1) / kRefresh, weight)},
+        stream));
+    ProjectGradientArgs project{gradient, signs, scalars, {}, projected, rows < cols};
+    if (project.overRows)
+        project.parts = matrixView(
+            scratch(layout.parts, rowParts(rows) * cols).data, DType::F32, rowParts(rows), cols);
+    MR_TRY(m_device.ops().projectGradient(project, stream));
+    MR_TRY(m_device.ops().rowSquares({gradient, scalars, {}, {}, squares}, stream));
+    std::byte* kept = m_memory.group(task.group).averages.data() +
+                      static_cast<std::size_t>(weight.place.averages) * sizeof(float);
+    const TensorView moments = vectorView(kept, DType::F32, 2 * longer + 1);
+    const double decay = weight.decayed ? static_cast<double>(inputs.light.decay) : 1.0;
+    const double scale = std::sqrt(static_cast<double>(std::min(rows, cols)));
+    return m_device.ops().projectedStep(
+        {projected, squares, moments.rows(0, longer), moments.rows(longer, longer),
+            moments.rows(2 * longer, 1), viewsOf(weight).size, scalars,
+            static_cast<float>(inputs.light.momentRate * scale * decay), inputs.light.update == 1},
         stream);
 }
 
@@ -144,7 +192,6 @@ Status LightUpdates::findSize(const Task& task, const Weight& weight, const Step
 Status LightUpdates::update(
     const Task& task, const StepInputs& inputs, const TensorView& ofGroup, Stream& stream)
 {
-    constexpr unsigned kNumberBits = 24; // of a weight, below the number of the update
     const std::int64_t taskEnd = task.firstElement + task.elementCount;
     for (const Weight& weight : groupOf(task).weights) {
         const std::int64_t first = std::max(weight.shape.first, task.firstElement);
@@ -166,8 +213,7 @@ Status LightUpdates::update(
         args.decay = inputs.light.decay;
         args.decayed = weight.decayed;
         args.key = inputs.seed;
-        args.counter =
-            inputs.light.update << kNumberBits | static_cast<std::uint64_t>(weight.number);
+        args.counter = counterOf(inputs.light.update, weight);
         MR_TRY(m_device.ops().lightUpdate(args, stream));
     }
     return {};

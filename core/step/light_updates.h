@@ -38,6 +38,7 @@ private:
         WeightShape shape;
         LightLayout::Place place;
         bool decayed = false;
+        bool projected = false;
         std::int64_t number = 0; // among all weights of the run
 
         std::int64_t count() const noexcept { return shape.rows * shape.cols; }
@@ -47,13 +48,14 @@ private:
         LightLayout layout;
     };
 
-    // Rows then columns of a weight, and its step size; roots are null without averages.
+    // Rows then columns of a weight, and its step size; roots are null where nothing divides.
     struct Views {
         TensorView rowRoots;
         TensorView columnRoots;
         TensorView size;
     };
 
+    static std::uint64_t counterOf(std::uint64_t update, const Weight& weight) noexcept;
     Views viewsOf(const Weight& weight) const;
     const Group& groupOf(const Task& task) const
     {
@@ -64,6 +66,8 @@ private:
     TensorView scalarsOf(const StepInputs& inputs, const TensorView& ofGroup) const;
     Status giveClipFactor(const StepInputs& inputs, const TensorView& ofGroup, Stream& stream);
     Status average(const Task& task, const Weight& weight, const StepInputs& inputs,
+        const TensorView& scalars, Stream& stream);
+    Status project(const Task& task, const Weight& weight, const StepInputs& inputs,
         const TensorView& scalars, Stream& stream);
     Status findSize(const Task& task, const Weight& weight, const StepInputs& inputs,
         const TensorView& scalars, Stream& stream);

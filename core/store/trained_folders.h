@@ -12,7 +12,7 @@
 namespace mr {
 
 inline constexpr std::array<const char*, 3> kTrainedFolders = {"model", "adapter", "block"};
-// Of a run: blocks between their turns.
+// A run keeps blocks there between their turns.
 inline constexpr const char* kBlocksFolder = "blocks";
 
 // Empty: `parent` has none.

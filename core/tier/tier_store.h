@@ -34,7 +34,7 @@ public:
 
     const MemoryPlan& plan() const noexcept { return m_plan; }
 
-    // The same bytes by another plan, whose items differ in their groups alone (turn_memory.h).
+    // Takes another plan for these bytes; its items differ in their groups alone (turn_memory.h).
     // Internal: they differ otherwise, and nothing was done.
     Status takePlan(const MemoryPlan& plan);
 

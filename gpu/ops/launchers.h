@@ -97,6 +97,9 @@ Status launchColumnSquares(const ColumnSquaresArgs& args, cudaStream_t stream);
 // light_update.cu
 Status launchAverageSquares(const AverageSquaresArgs& args, cudaStream_t stream);
 Status launchStepSize(const StepSizeArgs& args, cudaStream_t stream);
+Status launchProjectionSigns(const ProjectionSignsArgs& args, cudaStream_t stream);
+Status launchProjectGradient(const ProjectGradientArgs& args, cudaStream_t stream);
+Status launchProjectedStep(const ProjectedStepArgs& args, cudaStream_t stream);
 Status launchLightUpdate(const LightUpdateArgs& args, cudaStream_t stream);
 
 // columns.cu

@@ -16,7 +16,7 @@
 #include "gpu/ops/master24.cuh"
 #include "gpu/ops/master_halves.cuh"
 #include "gpu/ops/philox.cuh"
-#include "gpu/ops/sum_tree.cuh"
+#include "gpu/ops/vector_sums.cuh"
 
 namespace mr::gpu {
 namespace {
@@ -55,22 +55,6 @@ __global__ void __launch_bounds__(kAverageThreads) averageSquaresKernel(
         const std::int64_t row = i - columns.count;
         rows.averages[row] = nextAverage(rows, row, past, present);
     }
-}
-
-// The plain sum of a vector, for sumAsRow().
-struct VectorSum {
-    const float* values;
-
-    using Held = float;
-
-    __device__ Held load(std::int64_t at) const { return values[at]; }
-    __device__ void add(float (&lanes)[1], Held held) const { lanes[0] = lanes[0] + held; }
-};
-
-// Threads of the one block that sums a vector: whole warps.
-unsigned vectorThreads(std::int64_t count) noexcept
-{
-    return std::max(sumThreads(count, 1), static_cast<unsigned>(kWarp));
 }
 
 // averages, roots: (rows). One block of vectorThreads().

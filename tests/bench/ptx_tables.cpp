@@ -70,6 +70,8 @@ constexpr Reason kReasons[] = {
     {"columnSquares/columnTreeKernel", false, false, true, "as columnDots; a 1,024th of the rows"},
     {"averageSquares", false, false, true, kVectors},
     {"lightStepSize", false, false, true, kVectors},
+    {"projectionSigns", false, false, true, kVectors},
+    {"projectedStep", false, false, true, kVectors},
 };
 
 // "attentionDeltaKernel", "FillOp" of a frame.

@@ -128,6 +128,36 @@ Status lightStepSize(OpRig& rig, const ModelShape& model)
     return rig.ops().lightStepSize(args, rig.stream());
 }
 
+Status projectionSigns(OpRig& rig, const ModelShape& model)
+{
+    return rig.ops().projectionSigns(
+        {flat(rig.written(DType::F32, 1, model.hidden)), 3, 5}, rig.stream());
+}
+
+// The gradient of gate or up, which has more rows than columns.
+Status projectGradient(OpRig& rig, const ModelShape& model)
+{
+    ProjectGradientArgs args;
+    args.x = rig.read(DType::F32, model.intermediate, model.hidden);
+    args.signs = flat(rig.read(DType::F32, 1, model.hidden));
+    args.scalars = scalars(rig);
+    args.sums = flat(rig.written(DType::F32, 1, model.intermediate));
+    return rig.ops().projectGradient(args, rig.stream());
+}
+
+Status projectedStep(OpRig& rig, const ModelShape& model)
+{
+    ProjectedStepArgs args;
+    args.projected = flat(rig.read(DType::F32, 1, model.intermediate));
+    args.squareSums = flat(rig.read(DType::F32, 1, model.intermediate));
+    args.first = flat(rig.updated(DType::F32, 1, model.intermediate));
+    args.second = flat(rig.updated(DType::F32, 1, model.intermediate));
+    args.norm = flat(rig.updated(DType::F32, 1, 1));
+    args.size = flat(rig.written(DType::F32, 1, 1));
+    args.scalars = scalars(rig);
+    return rig.ops().projectedStep(args, rig.stream());
+}
+
 // A master of 24 bits.
 Status lightUpdate(OpRig& rig, const ModelShape& model)
 {
@@ -222,6 +252,9 @@ constexpr CountedOp kOps[] = {
     {"columnSquares", {4, 1}, columnSquares, nullptr},
     {"averageSquares", {4, 1}, averageSquares, nullptr},
     {"lightStepSize", {4, 1}, lightStepSize, nullptr},
+    {"projectionSigns", {4, 1}, projectionSigns, nullptr},
+    {"projectGradient", {4, 1}, projectGradient, nullptr},
+    {"projectedStep", {4, 1}, projectedStep, nullptr},
     {"lightUpdate", {4, 1}, lightUpdate, nullptr},
     {"join", {4, 1}, join, nullptr},
     {"split", {4, 1}, split, nullptr},

@@ -40,7 +40,7 @@ awk '
     END {
         for (name in kernels) {
             count++
-            sums = name ~ /columnSums|columnSquares|normBlocks|rowSquares/ # store sums, one float a thread
+            sums = name ~ /columnSums|columnSquares|columnProjection|normBlocks|rowSquares|rowProjection/ # store sums, one float a thread
             ranges = name ~ /elementKernel|adamwCompact|WalkKernel/
             if (!sums && !(name in vectors)) {
                 print name " stores no packs"

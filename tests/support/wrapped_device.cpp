@@ -216,6 +216,21 @@ public:
         return forward("lightStepSize", &Ops::lightStepSize, args, stream);
     }
 
+    Status projectionSigns(const ProjectionSignsArgs& args, Stream& stream) override
+    {
+        return forward("projectionSigns", &Ops::projectionSigns, args, stream);
+    }
+
+    Status projectGradient(const ProjectGradientArgs& args, Stream& stream) override
+    {
+        return forward("projectGradient", &Ops::projectGradient, args, stream);
+    }
+
+    Status projectedStep(const ProjectedStepArgs& args, Stream& stream) override
+    {
+        return forward("projectedStep", &Ops::projectedStep, args, stream);
+    }
+
     Status lightUpdate(const LightUpdateArgs& args, Stream& stream) override
     {
         return forward("lightUpdate", &Ops::lightUpdate, args, stream);

@@ -25,7 +25,7 @@ enum class PrecisionChoice : std::uint8_t { Auto, BF16, F32, Fp8 }; // Auto: nev
 enum class RecomputeChoice : std::uint8_t { Auto, None, Cheap, Block };
 // All but AdamW keep a number for each row and column of a weight, or nothing, and update a layer
 // on the device right behind its own backward.
-enum class Optimizer : std::uint8_t { AdamW, Factored, AdaLomo, SgdNormalised };
+enum class Optimizer : std::uint8_t { AdamW, Factored, AdaLomo, SgdNormalised, ApolloMini };
 // How the master of a weight is kept. Auto: F32 with adamw or precision fp32, else Bits24.
 enum class WeightFormat : std::uint8_t { Auto, F32, Bits24, Random16 };
 // All trained weights in every step, or one block (or end) of the model after the other, for some

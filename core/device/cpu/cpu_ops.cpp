@@ -323,6 +323,23 @@ public:
         return on(stream).enqueue([args] { cpu::lightStepSize(args); });
     }
 
+    Status projectionSigns(const ProjectionSignsArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkProjectionSigns(args));
+        return on(stream).enqueue([args] { cpu::projectionSigns(args); });
+    }
+
+    Status projectGradient(const ProjectGradientArgs& args, Stream& stream) override
+    {
+        return pooled<checkProjectGradient, cpu::projectGradient>(args, stream);
+    }
+
+    Status projectedStep(const ProjectedStepArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkProjectedStep(args));
+        return on(stream).enqueue([args] { cpu::projectedStep(args); });
+    }
+
     Status lightUpdate(const LightUpdateArgs& args, Stream& stream) override
     {
         return pooled<checkLightUpdate, cpu::lightUpdate>(args, stream);

@@ -168,7 +168,7 @@ private Q_SLOTS:
         }
     }
 
-    // What goes from turn to turn belongs to no group.
+    // State that goes from turn to turn belongs to no group.
     void theMapOfMemoryHasOneSetOfStateForAll()
     {
         const PlanReport plan = planRun(inTurns(specOf("qwen2.5-1.5b.json", 64, 64.0))).value();

@@ -67,6 +67,39 @@ public:
         return update(ops, *stream.value(), settings, grad, 0, m_rows * m_cols);
     }
 
+    // Step `time` of apollo-mini on a matrix with fewer rows than columns: signs of philox(key).
+    Status stepProjected(Device& device, const LightSettings& settings, int time,
+        std::vector<float> grad, std::uint64_t key)
+    {
+        auto stream = device.createStream("test");
+        MR_TRY(stream.status());
+        Ops& ops = device.ops();
+        std::vector<float> signs(static_cast<std::size_t>(m_rows));
+        std::vector<float> projected(static_cast<std::size_t>(m_cols));
+        std::vector<float> parts(static_cast<std::size_t>(rowParts(m_rows) * m_cols));
+        MR_TRY(ops.projectionSigns({viewOf(signs, DType::F32), key, 0}, *stream.value()));
+        MR_TRY(ops.projectGradient(
+            {matrix(grad), viewOf(signs, DType::F32), scalarsView(),
+                matrixView(viewOf(parts, DType::F32).data, DType::F32, rowParts(m_rows), m_cols),
+                viewOf(projected, DType::F32), true},
+            *stream.value()));
+        RowSquaresArgs squares;
+        squares.x = matrix(grad);
+        squares.scalars = scalarsView();
+        squares.sums = viewOf(updateSums, DType::F32);
+        MR_TRY(ops.rowSquares(squares, *stream.value()));
+        moments.resize(2 * projected.size() + 1);
+        const TensorView all = viewOf(moments, DType::F32);
+        MR_TRY(ops.projectedStep(
+            {viewOf(projected, DType::F32), squares.sums, all.rows(0, m_cols),
+                all.rows(m_cols, m_cols), all.rows(2 * m_cols, 1), viewOf(size, DType::F32),
+                scalarsView(), settings.rate, time == 1},
+            *stream.value()));
+        LightSettings plain = settings;
+        plain.rule = StepRule::Normalised; // no roots
+        return update(ops, *stream.value(), plain, grad, 0, m_rows * m_cols);
+    }
+
     // The averages of step `time`, and the roots.
     Status average(Ops& ops, Stream& stream, int time, std::vector<float>& grad)
     {
@@ -163,6 +196,7 @@ public:
     std::vector<std::int16_t> low16;
     std::vector<std::int8_t> low8;
     std::vector<float> rowRoots, columnRoots, updateSums, size;
+    std::vector<float> moments; // of a projection, and its norm
 
 private:
     void encode(std::size_t i, float value)

@@ -3,6 +3,7 @@
 
 #include "core/base/philox.h"
 #include "core/device/light_weight.h"
+#include "core/optim/light_factors.h"
 #include "support/test_room.h"
 
 #include <QFile>
@@ -12,6 +13,7 @@
 #include <QTest>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace mr::test::tst_light_vectors {
@@ -123,6 +125,51 @@ private Q_SLOTS:
             QVERIFY(errorOf(matrix.averageRows, state[QStringLiteral("r")]) <= 2e-6);
             QVERIFY(errorOf(matrix.averageColumns, state[QStringLiteral("c")]) <= 2e-6);
             QVERIFY(errorOf(bias.averageColumns, ofBias[QStringLiteral("v")]) <= 2e-6);
+        }
+    }
+
+    // The vectors give the signs, and a key is looked for that draws them.
+    void aProjectedStepFollowsTheSharedVectors()
+    {
+        const QJsonObject vectors = lightVectors();
+        const QJsonObject apollo =
+            vectors[QStringLiteral("cases")].toObject()[QStringLiteral("apollo_mini")].toObject();
+        const QJsonObject given = apollo[QStringLiteral("parameters")].toObject();
+        const std::vector<float> signs = floatsOf(given[QStringLiteral("P")]);
+        QCOMPARE(signs.size(), std::size_t{4});
+        std::uint64_t key = 0;
+        const auto draws = [&](std::size_t row) {
+            return (philox(key, 0, 0)[0] >> row & 1U) != 0 ? -1.0F : 1.0F;
+        };
+        while (draws(0) != signs[0] || draws(1) != signs[1] || draws(2) != signs[2] ||
+               draws(3) != signs[3])
+            ++key;
+        const double rate = given[QStringLiteral("lr")].toDouble();
+        const double alpha = given[QStringLiteral("alpha")].toDouble();
+        QCOMPARE(alpha, 4.0); // the shorter side
+        LightSettings settings;
+        settings.decay = static_cast<float>(1.0 - rate * given[QStringLiteral("wd")].toDouble());
+        LightWeight matrix(4, 6, floatsOf(vectors[QStringLiteral("W0")]), MasterPlanes::Halves);
+        const auto device = makeCpuDevice(kDeviceBytes);
+        const QJsonArray steps = apollo[QStringLiteral("steps")].toArray();
+        QCOMPARE(steps.size(), 3);
+        for (int time = 1; time <= steps.size(); ++time) {
+            const QJsonObject grad =
+                vectors[QStringLiteral("gradients")].toArray()[time - 1].toObject();
+            const LightFactors factors = lightFactors(rate, 0.0, time);
+            settings.rate = static_cast<float>(
+                factors.momentRate * std::sqrt(alpha) * static_cast<double>(settings.decay));
+
+            QVERIFY(matrix
+                        .stepProjected(
+                            *device, settings, time, floatsOf(grad[QStringLiteral("W")]), key)
+                        .ok());
+
+            const QJsonObject want = steps[time - 1].toObject();
+            QVERIFY(errorOf(matrix.masters(), want[QStringLiteral("W")]) <= 2e-6);
+            const QJsonObject state = want[QStringLiteral("stateW")].toObject();
+            const double norm = state[QStringLiteral("nu")].toDouble();
+            QVERIFY(std::abs(static_cast<double>(matrix.moments.back()) - norm) <= 2e-6 * norm);
         }
     }
 

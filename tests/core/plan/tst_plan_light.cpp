@@ -152,7 +152,7 @@ void TestPlanLight::workOfAWeightLiesApartAndInVectors()
     const WeightShape shapes[] = {{0, 7, 33}, {256, 1, 5, true}, {512, 1024, 3}, {4096, 2, 2}};
     for (const Optimizer optimizer : {Optimizer::Factored, Optimizer::SgdNormalised}) {
         const bool averages = optimizer == Optimizer::Factored;
-        const LightLayout layout = lightLayout(optimizer, shapes);
+        const LightLayout layout = lightLayout(optimizer, shapes, true);
         std::int64_t end = LightLayout::kScalars + 4; // 16 bytes
         for (std::size_t i = 0; i < std::size(shapes); ++i) {
             const LightLayout::Place& place = layout.places[i];

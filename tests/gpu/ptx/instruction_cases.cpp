@@ -112,6 +112,8 @@ void addBits(Cases& cases)
             {"bfe.u32", 'r', "rrr", {0xabcd1234, 28, 8}, 0x0a},
             {"bfi.b32", 'r', "rrrr", {0x1ff, 0xffffffff, 8, 4}, 0xffffffff},
             {"bfi.b32", 'r', "rrrr", {0x5, 0, 8, 4}, 0x500},
+            {"bfi.b64", 'd', "ddrr", {d(-1), 0xff, 8, 56}, d(-1)},
+            {"bfi.b64", 'd', "ddrr", {0x5, 0xf0000000000000ff, 40, 4}, 0xf0000500000000ff},
             {"prmt.b32", 'r', "rrr", {0x33221100, 0x77665544, 0x5410}, 0x55441100},
             {"prmt.b32", 'r', "rrr", {0x33221180, 0, 0x3218}, 0x332211ff}, // the sign of byte 0
             {"selp.b16", 'h', "hhp", {1, 2, 1}, 1},

@@ -72,19 +72,21 @@ std::uint32_t permuted(std::uint32_t a, std::uint32_t b, std::uint32_t selector)
     return out;
 }
 
-void insertField(Warp& warp, const Step& step, Mask lanes) // bfi.b32 d, field, base, at, length
+template <typename T>
+void insertField(Warp& warp, const Step& step, Mask lanes) // bfi d, field, base, at, length
 {
-    auto* const d = warp.lanes<std::uint32_t>(step.slots[0]);
-    const auto* const field = warp.lanes<std::uint32_t>(step.slots[1]);
-    const auto* const base = warp.lanes<std::uint32_t>(step.slots[2]);
+    constexpr std::uint32_t kBits = 8 * sizeof(T);
+    auto* const d = warp.lanes<T>(step.slots[0]);
+    const auto* const field = warp.lanes<T>(step.slots[1]);
+    const auto* const base = warp.lanes<T>(step.slots[2]);
     const auto* const at = warp.lanes<std::uint32_t>(step.slots[3]);
     const auto* const length = warp.lanes<std::uint32_t>(step.slots[4]);
     forLanes(lanes, [&](int i) {
         const std::uint32_t from = at[i] & 0xffU;
         const std::uint32_t count = length[i] & 0xffU;
-        const std::uint32_t ones = count >= 32 ? ~0U : (1U << count) - 1U;
-        const std::uint32_t mask = from >= 32 ? 0 : ones << from;
-        d[i] = (base[i] & ~mask) | (from >= 32 ? 0 : (field[i] << from) & mask);
+        const T ones = count >= kBits ? ~T{0} : (T{1} << count) - T{1};
+        const T mask = from >= kBits ? T{0} : ones << from;
+        d[i] = (base[i] & ~mask) | (from >= kBits ? T{0} : (field[i] << from) & mask);
     });
 }
 
@@ -233,7 +235,9 @@ Execute wordOp(const OpName& op)
     if (op.is("prmt.b32"))
         return ternary<permuted, std::uint32_t, std::uint32_t>;
     if (op.is("bfi.b32"))
-        return insertField;
+        return insertField<std::uint32_t>;
+    if (op.is("bfi.b64"))
+        return insertField<std::uint64_t>;
     if (op.is("shf.l.wrap.b32"))
         return ternary<funnel<true, true>, std::uint32_t, std::uint32_t>;
     if (op.is("shf.r.wrap.b32"))

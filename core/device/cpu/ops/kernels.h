@@ -86,11 +86,16 @@ void columnDots(const ColumnDotsArgs& args, ThreadPool& pool);
 // square_sums.cpp
 void rowSquares(const RowSquaresArgs& args, ThreadPool& pool);
 void columnSquares(const ColumnSquaresArgs& args, ThreadPool& pool);
+void projectGradient(const ProjectGradientArgs& args, ThreadPool& pool);
 
 // light_update.cpp
 void averageSquares(const AverageSquaresArgs& args);
 void lightStepSize(const StepSizeArgs& args);
 void lightUpdate(const LightUpdateArgs& args, ThreadPool& pool);
+
+// projected_step.cpp
+void projectionSigns(const ProjectionSignsArgs& args);
+void projectedStep(const ProjectedStepArgs& args);
 
 // quantize.cpp
 void quantize(const QuantizeArgs& args, ThreadPool& pool);

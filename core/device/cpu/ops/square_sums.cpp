@@ -31,18 +31,17 @@ float rowSquare(const RowSquaresArgs& args, std::int64_t row, float clipFactor)
 class ColumnSums
 {
 public:
-    // Rows [first, end), at most a block, of `count` columns.
+    // Rows [first, end), at most a block, of `count` columns. add(lane, x, row) adds an element.
+    template <typename Add>
     void addBlock(const float* x, std::int64_t first, std::int64_t end, std::int64_t cols,
-        std::int64_t count, float clipFactor)
+        std::int64_t count, Add add)
     {
         std::memset(m_lanes, 0, sizeof m_lanes);
         for (std::int64_t row = first; row < end; ++row) {
             const float* from = x + row * cols;
             float* lane = m_lanes[(row - first) % kSumLanes];
-            for (std::int64_t c = 0; c < count; ++c) {
-                const float g = from[c] * clipFactor;
-                lane[c] = std::fma(g, g, lane[c]);
-            }
+            for (std::int64_t c = 0; c < count; ++c)
+                lane[c] = add(lane[c], from[c], row);
         }
         for (std::int64_t c = 0; c < count; ++c) {
             const auto& l = m_lanes;
@@ -57,6 +56,38 @@ private:
     float m_lanes[kSumLanes][kColumnsOfBlock];
     BlockTree m_trees[kColumnsOfBlock];
 };
+
+// Sums over the rows of x (rows, cols), by way of those of parts.
+template <typename Add>
+void sumColumns(
+    const TensorView& x, const TensorView& parts, const TensorView& sums, ThreadPool& pool, Add add)
+{
+    const std::int64_t rows = x.dims[0];
+    const std::int64_t cols = x.dims[1];
+    const std::int64_t across = (cols + kColumnsOfBlock - 1) / kColumnsOfBlock;
+    const std::int64_t count = rowParts(rows);
+    auto* partial = parts.as<float>();
+    forBlocks(pool, count * across, 1, [&](std::int64_t item, std::int64_t) {
+        const std::int64_t part = item / across;
+        const std::int64_t column = item % across * kColumnsOfBlock;
+        const std::int64_t width = std::min(kColumnsOfBlock, cols - column);
+        const std::int64_t end = std::min(rows, (part + 1) * kRowsOfPart);
+        ColumnSums block;
+        for (std::int64_t row = part * kRowsOfPart; row < end; row += kRowsOfBlock)
+            block.addBlock(x.as<const float>() + column, row, std::min(end, row + kRowsOfBlock),
+                cols, width, add);
+        for (std::int64_t c = 0; c < width; ++c)
+            partial[part * cols + column + c] = block.total(c);
+    });
+    forBlocks(pool, cols, kElementBlock, [&](std::int64_t column, std::int64_t end) {
+        for (; column < end; ++column) {
+            BlockTree tree;
+            for (std::int64_t part = 0; part < count; ++part)
+                tree.add(partial[part * cols + column]);
+            sums.as<float>()[column] = tree.total();
+        }
+    });
+}
 
 } // namespace
 
@@ -76,29 +107,29 @@ void rowSquares(const RowSquaresArgs& args, ThreadPool& pool)
 void columnSquares(const ColumnSquaresArgs& args, ThreadPool& pool)
 {
     const float clipFactor = readScalars(args.scalars).clipFactor;
+    sumColumns(args.x, args.parts, args.sums, pool, [=](float sum, float x, std::int64_t) {
+        const float g = x * clipFactor;
+        return std::fma(g, g, sum);
+    });
+}
+
+void projectGradient(const ProjectGradientArgs& args, ThreadPool& pool)
+{
+    const float clipFactor = readScalars(args.scalars).clipFactor;
+    const auto* signs = args.signs.as<const float>();
+    if (args.overRows)
+        return sumColumns(
+            args.x, args.parts, args.sums, pool, [=](float sum, float x, std::int64_t row) {
+                return std::fma(x * clipFactor, signs[row], sum);
+            });
     const std::int64_t rows = args.x.dims[0];
     const std::int64_t cols = args.x.dims[1];
-    const std::int64_t across = (cols + kColumnsOfBlock - 1) / kColumnsOfBlock;
-    const std::int64_t parts = rowParts(rows);
-    auto* partial = args.parts.as<float>();
-    forBlocks(pool, parts * across, 1, [&](std::int64_t item, std::int64_t) {
-        const std::int64_t part = item / across;
-        const std::int64_t column = item % across * kColumnsOfBlock;
-        const std::int64_t count = std::min(kColumnsOfBlock, cols - column);
-        const std::int64_t end = std::min(rows, (part + 1) * kRowsOfPart);
-        ColumnSums sums;
-        for (std::int64_t row = part * kRowsOfPart; row < end; row += kRowsOfBlock)
-            sums.addBlock(args.x.as<const float>() + column, row, std::min(end, row + kRowsOfBlock),
-                cols, count, clipFactor);
-        for (std::int64_t c = 0; c < count; ++c)
-            partial[part * cols + column + c] = sums.total(c);
-    });
-    forBlocks(pool, cols, kElementBlock, [&](std::int64_t column, std::int64_t end) {
-        for (; column < end; ++column) {
-            BlockTree tree;
-            for (std::int64_t part = 0; part < parts; ++part)
-                tree.add(partial[part * cols + column]);
-            args.sums.as<float>()[column] = tree.total();
+    forBlocks(pool, rows, rowsPerItem(cols), [&](std::int64_t row, std::int64_t end) {
+        for (; row < end; ++row) {
+            const float* x = args.x.as<const float>() + row * cols;
+            args.sums.as<float>()[row] = sumAsRow(cols, [=](float sum, std::int64_t j) {
+                return std::fma(x[j] * clipFactor, signs[j], sum);
+            });
         }
     });
 }
