@@ -1,7 +1,6 @@
 // Plans beside each other: for training the whole model at once or one block after the other, some
-// of its layers, or an adapter beside
-// the model as it is or in 4 bits; and under every policy. One that is refused says why and does
-// not keep the others from being seen.
+// of its layers, or an adapter beside the model as it is or in 4 bits; and under every policy. One
+// that is refused says why and does not keep the others from being seen.
 
 #include "core/choose/trained_part.h"
 #include "core/plan/policies.h"

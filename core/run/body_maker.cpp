@@ -64,6 +64,7 @@ BodyMaker::BodyMaker(RunContext& run, RunSaver& saver, CheckpointFallback& fallb
 
 Status BodyMaker::make(BodySource source, Tier& lacking)
 {
+    m_base.reset();
     if (m_run.setup.turns.isActive())
         MR_TRY(takeTurn(m_run.setup, m_run.setup.turns.schedule.groupOf(0)));
     RunDiskSpec disk;
@@ -91,7 +92,10 @@ Result<TrainingStateParts> BodyMaker::partsOf(
     disk.runId = m_run.uuid;
     disk.scratch = scratchOptions();
     if (!setup.memory.disk.frozen.empty()) {
-        MR_ASSIGN(disk.base, baseFiles(disk.scratch));
+        if (!m_base) { // finding a prepared file reads all of it
+            MR_ASSIGN(m_base, baseFiles(disk.scratch));
+        }
+        disk.base = *m_base;
         MR_TRY(takeTurned(foldersOf(m_run), turned, setup.micro.compute, disk.base));
     }
     if (setup.numbers.verify == VerifyReads::All)

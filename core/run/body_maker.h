@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace mr {
@@ -53,6 +54,7 @@ private:
     RunContext& m_run;
     RunSaver& m_saver;
     CheckpointFallback& m_fallback;
+    std::optional<BaseFiles> m_base; // of the model; turns share it
 };
 
 } // namespace mr

@@ -16,6 +16,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -77,6 +78,13 @@ inline std::unique_ptr<Device> smallDevice(
     options.mode = mode;
     return std::move(makeCpuDevice(options)).value();
 }
+
+// A way to train that may change no bit.
+struct How {
+    const char* name;
+    const char* policy;
+    std::map<std::string, std::string> options;
+};
 
 // How a run went.
 struct Outcome {

@@ -29,12 +29,6 @@ namespace {
 constexpr std::int64_t kTurn = 3;
 constexpr int kBlocks = 4;
 
-struct How {
-    const char* name;
-    const char* policy;
-    std::map<std::string, std::string> options;
-};
-
 const How kHows[] = {
     {"resident", "resident", {}},
     {"resident by micro-batch", "resident", {{"order", "by-microbatch"}}},

@@ -25,12 +25,6 @@ RunSpec lightSpec(const RunRig& rig, const std::string& name)
     return spec;
 }
 
-struct How {
-    const char* name;
-    const char* policy;
-    std::map<std::string, std::string> options;
-};
-
 const How kHows[] = {
     {"resident", "resident", {}},
     {"resident by micro-batch", "resident", {{"order", "by-microbatch"}}},
