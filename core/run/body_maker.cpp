@@ -214,7 +214,7 @@ Status BodyMaker::takeNext(std::int64_t turn)
     const GroupId before = m_run.setup.turns.trained;
     MR_TRY(exchangeGroup(turn, progress.turned));
     MR_ASSIGN(const Master first, openFirstModel(m_run.setup));
-    MR_ASSIGN(const auto now, ModelInTurns::open(m_run, *first, nullptr));
+    MR_ASSIGN(const Master now, openTurned(foldersOf(m_run), progress.turned, *first));
     StepExecutor& executor = m_run.body->executor();
     MR_TRY(putFrozen(executor, m_run.setup.table, before, *now));
     MR_TRY(installMaster(executor, m_run.body->memory(), *now));

@@ -24,7 +24,7 @@ RunFolders foldersOf(const RunContext& run)
 }
 
 Result<std::unique_ptr<ModelInTurns>> ModelInTurns::open(
-    const RunContext& run, MasterReader& first, MasterReader* trained)
+    const RunContext& run, MasterReader& first, MasterReader& trained)
 {
     auto model = std::unique_ptr<ModelInTurns>(new ModelInTurns(run.setup.turns.trained, trained));
     MR_ASSIGN(model->m_others, openTurned(foldersOf(run), run.progress.turned, first));
@@ -33,7 +33,7 @@ Result<std::unique_ptr<ModelInTurns>> ModelInTurns::open(
 
 Status ModelInTurns::read(GroupId group, std::int64_t first, const MasterView& out)
 {
-    MasterReader& from = m_trained && group == m_group ? *m_trained : *m_others;
+    MasterReader& from = group == m_group ? m_trained : *m_others;
     return from.read(group, first, out);
 }
 

@@ -26,21 +26,21 @@ RunFolders foldersOf(const RunContext& run);
 class ModelInTurns final : public MasterReader
 {
 public:
-    // All is lent and outlives this; no `trained`: that group comes from a file like the others.
+    // All is lent and outlives this.
     static Result<std::unique_ptr<ModelInTurns>> open(
-        const RunContext& run, MasterReader& first, MasterReader* trained);
+        const RunContext& run, MasterReader& first, MasterReader& trained);
 
     Status read(GroupId group, std::int64_t first, const MasterView& out) override;
 
 private:
-    ModelInTurns(GroupId group, MasterReader* trained)
+    ModelInTurns(GroupId group, MasterReader& trained)
         : m_group(group)
         , m_trained(trained)
     {
     }
 
     GroupId m_group;
-    MasterReader* m_trained;
+    MasterReader& m_trained;
     std::unique_ptr<MasterReader> m_others;
 };
 

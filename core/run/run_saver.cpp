@@ -185,7 +185,7 @@ Status RunSaver::writeModelNow()
 Status RunSaver::saveModelInTurns(MasterReader& trained)
 {
     MR_ASSIGN(const auto first, openFirstModel(m_run.setup));
-    MR_ASSIGN(const auto model, ModelInTurns::open(m_run, *first, &trained));
+    MR_ASSIGN(const auto model, ModelInTurns::open(m_run, *first, trained));
     MR_ASSIGN(m_run.progress.weightsHash, weightsHash(modelOf(m_run.setup), *model));
     return saveTrained(m_run.checkpoint(), m_run.saveDir, *model);
 }

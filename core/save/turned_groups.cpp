@@ -28,7 +28,7 @@ std::int64_t elementAt(std::uint64_t offset, std::size_t each)
     return static_cast<std::int64_t>(offset / each);
 }
 
-// One of the halves, which the reader gives together.
+// One of the halves; the reader gives the high ones alone, and the low ones beside them.
 SafetensorSource halfOf(const char* name, const MasterRange& group, MasterReader& master)
 {
     const bool isHigh = name == kHigh;
@@ -40,7 +40,8 @@ SafetensorSource halfOf(const char* name, const MasterRange& group, MasterReader
     source.fill = [group, isHigh, &master, piece = MasterPiece()](
                       std::uint64_t offset, std::span<std::byte> out) mutable {
         const MasterView view = piece.view(elementAt(out.size(), sizeof(std::uint16_t)));
-        MR_TRY(master.read(group.group, elementAt(offset, sizeof(std::uint16_t)), view));
+        const MasterView wanted = isHigh ? MasterView{view.high, {}} : view;
+        MR_TRY(master.read(group.group, elementAt(offset, sizeof(std::uint16_t)), wanted));
         const auto half = isHigh ? std::as_bytes(view.high) : std::as_bytes(view.low);
         std::ranges::copy(half, out.begin());
         return Status();
