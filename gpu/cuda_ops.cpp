@@ -232,6 +232,24 @@ public:
         const TraceRange range("crossEntropy");
         return noted(launchCrossEntropy(args, streamHandle(stream)));
     }
+    Status softmaxPart(const SoftmaxPartArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkSoftmaxPart(args));
+        const TraceRange range("softmaxPart");
+        return noted(launchSoftmaxPart(args, streamHandle(stream)));
+    }
+    Status joinSoftmax(const JoinSoftmaxArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkJoinSoftmax(args));
+        const TraceRange range("joinSoftmax");
+        return noted(launchJoinSoftmax(args, streamHandle(stream)));
+    }
+    Status softmaxGradient(const SoftmaxGradientArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkSoftmaxGradient(args));
+        const TraceRange range("softmaxGradient");
+        return noted(launchSoftmaxGradient(args, streamHandle(stream)));
+    }
 
     Status sum(const SumArgs& args, Stream& stream) override
     {

@@ -3863,6 +3863,10 @@ Masked: read, not part of the loss</source>
             <translation>固定された重みの取得</translation>
         </message>
         <message>
+            <source>Fetch rows of the embedding</source>
+            <translation>埋め込みの行の取得</translation>
+        </message>
+        <message>
             <source>Fetch optimizer state</source>
             <translation>オプティマイザー状態の取得</translation>
         </message>

@@ -325,6 +325,8 @@ Result<RunSpec> runSpecFromJson(std::string_view text)
     RunSpec spec;
     for (const SpecField& field : specFields())
         std::visit([&](auto member) { read(fields, field.key, spec.*member); }, field.member);
+    if (fields.find("head_part") == nullptr) // from earlier programs
+        spec.headPart = 0;
     if (const std::string one = fields.text("disk_path", {}); !one.empty()) // from earlier programs
         spec.diskPaths = {one};
     MR_TRY(fields.status());

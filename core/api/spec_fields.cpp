@@ -151,6 +151,7 @@ constexpr std::array kFields{
         "Steps of a block's turn with --train blocks (0: for two rounds, and at least 20)",
         &S::blockSteps, SpecRange{0.0, kMostSteps}},
     SpecField{"recompute", "recompute", "none, cheap or block", &S::recompute},
+    SpecField{"head_part", "", "", &S::headPart, SpecRange{-1.0, kMostSteps}},
     SpecField{"checkpoint_every", "checkpoint-every",
         "Steps between checkpoints (0: not by steps); there is one at the end in any case",
         &S::checkpointEvery, SpecRange{0.0, kMostSteps}},

@@ -119,6 +119,24 @@ private:
         addOne(numbers);
         numbers.tileElements = smallTile(m_setup.shape);
         addOne(numbers);
+        addTiled();
+    }
+
+    // Embedding and head by tiles: more bytes over the link, fewer on the device.
+    void addTiled()
+    {
+        if (m_setup.shape.vocabulary.rows == 0 || !isLight(m_setup.spec.optimizer) ||
+            infoOf(m_setup.spec.optimizer).isRelative || m_setup.numbers.vocabulary ||
+            m_setup.numbers.boundary == Tier::Device || m_setup.step.precision != Precision::BF16)
+            return;
+        PolicyNumbers numbers;
+        numbers.vocabulary = Tier::PinnedHost;
+        for (const double share : {1.0, 0.75, 0.5, 0.25, 0.0}) {
+            numbers.weightsOnDevice = share;
+            addOne(numbers);
+        }
+        numbers.buffers = 1;
+        addOne(numbers);
     }
 
     void addOne(const PolicyNumbers& numbers)

@@ -71,6 +71,8 @@ void RateEstimator::readWork(
     const StepPlan& plan, const Task& task, double seconds, const RateReading& how)
 {
     const int last = how.shape.layers() - 1;
+    if (plan.answers[static_cast<std::size_t>(task.group.value)].tileRows > 0)
+        return; // a part of the layer's work, or none: its rows have come
     Layer& layer = task.group.value == 0      ? m_embedding
                    : task.group.value == last ? m_head
                                               : m_block;

@@ -148,6 +148,9 @@ Status resolveNumbers(RunSetup& setup, const MachineInfo& machine, std::int64_t 
     setup.micro = {spec.seqLen, spec.microBatch, spec.accumulate,
         spec.precision == PrecisionChoice::F32 ? DType::F32 : DType::BF16,
         spec.precision == PrecisionChoice::Fp8};
+    if (spec.headPart < 0)
+        spec.headPart = kHeadPart;
+    setup.micro.headPart = spec.headPart;
     setAdapterMemory(setup.table, isAdapterRun(spec) ? spec.dropout : 0.0, setup.micro);
     setup.shape = modelShape(setup.config, setup.table, setup.micro);
     setup.step.microBatches = static_cast<int>(spec.accumulate);

@@ -153,6 +153,7 @@ inline std::int64_t packedColumns(int heads, int kvHeads, int headDim) noexcept
     return (static_cast<std::int64_t>(heads) + 2 * static_cast<std::int64_t>(kvHeads)) * headDim;
 }
 
+inline constexpr const char* kCapWords = "softcap must not be negative";
 inline constexpr const char* kHeadWords =
     "want heads, kvHeads and headDim above 0, and heads a multiple of kvHeads";
 

@@ -11,12 +11,12 @@ namespace mr {
 using checks::Checker;
 using checks::gradientType;
 using checks::isCompute;
+using checks::kCapWords;
 using checks::kHeadWords;
 using checks::packedColumns;
 
 namespace {
 
-constexpr const char* kCapWords = "softcap must not be negative";
 constexpr const char* kMostKeysWords = "mostKeys must not be negative";
 constexpr const char* kTurnWords = "want rotaryDim even, above 0 and at most headDim";
 
@@ -408,22 +408,6 @@ Status checkSwigluBackward(const SwigluBackwardArgs& a)
         .leads("gradOut", a.gradOut, 2)
         .tensor("gateUp", a.gateUp, a.gradOut.dtype, {rows, 2 * cols})
         .tensor("gradGateUp", a.gradGateUp, a.gradOut.dtype, {rows, 2 * cols})
-        .status();
-}
-
-Status checkCrossEntropy(const CrossEntropyArgs& a)
-{
-    const std::int64_t rows = a.logits.dims[0];
-    return Checker("crossEntropy")
-        .leads("logits", a.logits, 2, true)
-        .tensor("targets", a.targets, DType::I32, {rows})
-        .tensor("losses", a.losses, DType::F32, {rows})
-        .holds(
-            !a.gradLogits.data || isCompute(a.gradLogits.dtype), "gradLogits must be F32 or BF16")
-        .optional("gradLogits", a.gradLogits, a.gradLogits.dtype, {rows, a.logits.dims[1]})
-        .holds(a.gradLogits.data != a.logits.data || a.gradLogits.dtype == DType::F32 || rows == 0,
-            "gradLogits may be logits only as F32")
-        .holds(a.softcap >= 0.0F, kCapWords)
         .status();
 }
 

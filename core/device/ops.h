@@ -24,6 +24,7 @@
 #pragma once
 
 #include "core/device/light_update.h"
+#include "core/device/loss_ops.h"
 #include "core/device/tensor.h"
 
 #include <millrace/status.h>
@@ -366,24 +367,6 @@ struct SwigluBackwardArgs {
     GateActivation activation = GateActivation::Silu;
 };
 
-// x = cap tanh(x / cap), in place
-struct SoftcapArgs {
-    TensorView x;     // any shape, F32
-    float cap = 0.0F; // above 0
-};
-
-// Per row: loss = logsumexp(logits) - logits[target], gradLogits = scale (softmax - onehot). target
-// < 0: the row is not trained, loss 0, gradient 0. Where softcap() made the logits, the gradient is
-// that of its input: times 1 - (logits / softcap)^2.
-struct CrossEntropyArgs {
-    TensorView logits;     // (C, V), F32
-    TensorView targets;    // (C), I32, -1 or in [0, V)
-    TensorView losses;     // (C), F32
-    TensorView gradLogits; // (C, V), A; data null: only the losses; may be logits if A is F32
-    float scale = 1.0F;    // 1 / trained tokens of the whole optimizer step
-    float softcap = 0.0F;  // 0: none
-};
-
 // total[index] = sum of values in double, in an order that depends on n alone. One call per
 // micro-batch.
 struct SumArgs {
@@ -593,6 +576,9 @@ public:
     virtual Status swigluBackward(const SwigluBackwardArgs& args, Stream& stream) = 0;
     virtual Status softcap(const SoftcapArgs& args, Stream& stream) = 0;
     virtual Status crossEntropy(const CrossEntropyArgs& args, Stream& stream) = 0;
+    virtual Status softmaxPart(const SoftmaxPartArgs& args, Stream& stream) = 0;
+    virtual Status joinSoftmax(const JoinSoftmaxArgs& args, Stream& stream) = 0;
+    virtual Status softmaxGradient(const SoftmaxGradientArgs& args, Stream& stream) = 0;
     virtual Status sum(const SumArgs& args, Stream& stream) = 0;
     virtual Status add(const AddArgs& args, Stream& stream) = 0;
     virtual Status dropout(const DropoutArgs& args, Stream& stream) = 0;

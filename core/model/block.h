@@ -120,7 +120,7 @@ struct HeadTensors {
 Status forwardHead(const LayerContext& context, const HeadTensors& weights, const LayerInput& input,
     const HeadScratch& scratch, const TensorView& losses, std::int64_t micro);
 
-// scratch.logits row 0 = the logits of x (1, H).
+// The first V elements of scratch.logits = the logits of x (1, H).
 Status headLogits(const LayerContext& context, const HeadTensors& weights, const TensorView& x,
     const HeadScratch& scratch);
 
@@ -146,5 +146,28 @@ struct HeadBackward {
 // matrix is one product for the rows that scratch.gradLogits has.
 Status backwardHead(const LayerContext& context, const HeadTensors& weights,
     const LayerInput& input, const HeadScratch& scratch, const HeadBackward& backward);
+
+// The head by tiles of its matrix, each of whole parts of the vocabulary (HeadParts), with the bits
+// of the functions above: beginHead, softmaxOfTile by ascending tiles, joinHead; in a step then
+// gradientsOfTile by descending tiles, endHead. scratch.rows is the micro-batch's.
+struct HeadTile {
+    TensorView matrix;      // (n, H)
+    std::int64_t first = 0; // its first row of the whole matrix
+};
+
+Status beginHead(const LayerContext& context, const TensorView& norm, const LayerInput& input,
+    const HeadScratch& scratch);
+Status softmaxOfTile(const LayerContext& context, const HeadTile& tile, const HeadScratch& scratch);
+// As forwardHead: losses[micro].
+Status joinHead(const LayerContext& context, const HeadScratch& scratch, const TensorView& losses,
+    std::int64_t micro);
+Status gradientsOfTile(const LayerContext& context, const HeadTile& tile,
+    const HeadScratch& scratch, const HeadBackward& backward);
+Status endHead(const LayerContext& context, const TensorView& norm, const LayerInput& input,
+    const HeadScratch& scratch, const HeadBackward& backward);
+// headLogits by tiles: beginLogits, then logitsOfTile for every tile.
+Status beginLogits(const LayerContext& context, const TensorView& norm, const TensorView& x,
+    const HeadScratch& scratch);
+Status logitsOfTile(const LayerContext& context, const HeadTile& tile, const HeadScratch& scratch);
 
 } // namespace mr

@@ -197,23 +197,82 @@ std::size_t layoutScratch(
     return carver.bytes();
 }
 
-std::size_t layoutHead(const ModelConfig& config, const MicroShape& shape, bool trains,
-    std::byte* base, HeadScratch& out)
+HeadParts headParts(const ModelConfig& config, const MicroShape& shape) noexcept
+{
+    const bool isOne = shape.headPart == 0 || config.vocab <= shape.headPart;
+    return {config.vocab, isOne ? config.vocab : shape.headPart};
+}
+
+namespace {
+
+// Of several parts. Logits of one row have a place too, for a sample.
+void carveLogits(const ModelConfig& config, const MicroShape& shape, bool trains, Carver& carver,
+    HeadScratch& out)
+{
+    const std::int64_t columns = out.keepsLogits ? config.vocab : out.parts.rows;
+    out.logits = carver.vector(DType::F32, std::max(out.chunk * columns, config.vocab));
+    if (trains)
+        out.gradLogits = carver.matrix(shape.compute, shape.tokens(), columns);
+}
+
+void carveHeadScratch(
+    const ModelConfig& config, const MicroShape& shape, Carver& carver, HeadScratch& out)
+{
+    out.parts = headParts(config, shape);
+    out.chunk = headChunkRows(shape.tokens(), config.vocab);
+    out.gradNormed = carver.matrix(shape.compute, shape.tokens(), config.hidden);
+    out.normPartial = carver.matrix(DType::F32, normPartialRows(shape.tokens()), config.hidden);
+}
+
+} // namespace
+
+std::size_t layoutHeadRows(
+    const ModelConfig& config, const MicroShape& shape, bool trains, std::byte* base, HeadRows& out)
 {
     Carver carver(base);
     const std::int64_t tokens = shape.tokens();
-    const std::int64_t chunk = headChunkRows(tokens, config.vocab);
+    const HeadParts parts = headParts(config, shape);
     out.normed = carver.matrix(shape.compute, tokens, config.hidden);
-    out.rstd = carver.vector(DType::F32, tokens);
-    out.gradNormed = carver.matrix(shape.compute, tokens, config.hidden);
-    out.losses = carver.vector(DType::F32, tokens);
+    for (TensorView* view : {&out.rstd, &out.losses})
+        *view = carver.vector(DType::F32, tokens);
+    if (!parts.areSeveral())
+        return carver.bytes();
+    for (TensorView* view : {&out.tops, &out.sums})
+        *view = carver.matrix(DType::F32, tokens, parts.count());
+    for (TensorView* view : {&out.targetLogits, &out.top, &out.total})
+        *view = carver.vector(DType::F32, tokens);
     if (trains)
-        out.gradLogits = carver.matrix(shape.compute, headProductRows(config, shape), config.vocab);
-    out.logits = trains && shape.compute == DType::F32
-                     ? out.gradLogits.rows(0, chunk)
-                     : carver.matrix(DType::F32, chunk, config.vocab);
-    out.normPartial = carver.matrix(DType::F32, normPartialRows(tokens), config.hidden);
+        out.gradSum = carver.matrix(DType::F32, tokens, config.hidden);
     return carver.bytes();
+}
+
+std::size_t layoutHeadTile(const ModelConfig& config, const MicroShape& shape, bool trains,
+    std::byte* base, HeadScratch& out)
+{
+    Carver carver(base);
+    carveHeadScratch(config, shape, carver, out);
+    carveLogits(config, shape, trains, carver, out);
+    return carver.bytes();
+}
+
+std::size_t layoutHead(const ModelConfig& config, const MicroShape& shape, bool trains,
+    std::byte* base, HeadScratch& out)
+{
+    const std::size_t rows = layoutHeadRows(config, shape, trains, base, out.rows);
+    Carver carver(base ? base + rows : nullptr);
+    carveHeadScratch(config, shape, carver, out);
+    const std::int64_t products = headProductRows(config, shape);
+    if (out.parts.areSeveral()) {
+        out.keepsLogits = trains && products == shape.tokens();
+        carveLogits(config, shape, trains, carver, out);
+        return rows + carver.bytes();
+    }
+    if (trains)
+        out.gradLogits = carver.matrix(shape.compute, products, config.vocab);
+    out.logits = trains && shape.compute == DType::F32
+                     ? out.gradLogits.rows(0, out.chunk)
+                     : carver.matrix(DType::F32, out.chunk, config.vocab);
+    return rows + carver.bytes();
 }
 
 std::size_t layoutBatch(
@@ -276,7 +335,9 @@ std::size_t layoutScalars(
 
 std::size_t headProductBytes(const ModelConfig& config, const MicroShape& shape) noexcept
 {
-    if (shape.microBatches == 1 || headProductRows(config, shape) == shape.tokens())
+    const bool isOneProduct =
+        headParts(config, shape).areSeveral() || headProductRows(config, shape) == shape.tokens();
+    if (shape.microBatches == 1 || isOneProduct)
         return 0;
     return static_cast<std::size_t>(config.vocab * config.hidden) * sizeof(float);
 }

@@ -32,6 +32,9 @@ struct MicroShape {
     std::int64_t dropoutColumns = 0; // of the widest of these inputs; 0: no dropout
     std::int64_t doraColumns = 0;    // of the widest product with magnitudes; 0: no DoRA
     std::int64_t tokenRows = 0;      // of the embedding, trained beside an adapter
+    // The head's sums over a larger vocabulary are formed in parts of so many rows of its matrix,
+    // which decides bits; 0: in one.
+    std::int64_t headPart = 0;
 
     constexpr std::int64_t tokens() const noexcept { return seqLen * microBatch; }
 };
@@ -92,15 +95,46 @@ struct BlockScratch {
     AdapterScratch adapter;
 };
 
+// The head's rows of a micro-batch, from one part of the vocabulary to the next.
+struct HeadRows {
+    TensorView normed;       // (T, H), c
+    TensorView rstd;         // (T), F32
+    TensorView losses;       // (T), F32
+    TensorView tops;         // (T, parts), F32, and so the others, as in JoinSoftmaxArgs; data null
+    TensorView sums;         // where the vocabulary is one part
+    TensorView targetLogits; // (T), F32
+    TensorView top;          // (T), F32
+    TensorView total;        // (T), F32
+    TensorView gradSum; // (T, H), F32: of the parts that were; data null where nothing is trained
+};
+
+// Parts of a vocabulary: `rows` rows of the head's matrix each, the last one fewer.
+struct HeadParts {
+    std::int64_t vocab = 0;
+    std::int64_t rows = 0;
+
+    constexpr bool areSeveral() const noexcept { return rows < vocab; }
+    constexpr std::int64_t count() const noexcept { return (vocab + rows - 1) / rows; }
+    constexpr std::int64_t first(std::int64_t part) const noexcept { return part * rows; }
+    constexpr std::int64_t rowsOf(std::int64_t part) const noexcept
+    {
+        return rows < vocab - first(part) ? rows : vocab - first(part);
+    }
+};
+
 struct HeadScratch {
-    TensorView normed;      // (T, H), c
-    TensorView rstd;        // (T), F32
+    HeadRows rows;
     TensorView gradNormed;  // (T, H), c
-    TensorView losses;      // (T), F32
-    TensorView logits;      // (headChunkRows, V), F32
+    TensorView logits;      // (headChunkRows, V), F32; of several parts see keepsLogits
     TensorView gradLogits;  // (headProductRows, V), c; data null where nothing is trained. In F32
                             // logits become their gradient where they are
     TensorView normPartial; // (ceil(T / kNormRowBlock), H), F32
+    HeadParts parts;
+    std::int64_t chunk = 0; // headChunkRows
+    // Of several parts: logits of a chunk and gradients of all rows have places for every part, one
+    // behind the other, (rows, rows of the part) each. False: for one part, so that its logits are
+    // made again for the gradient.
+    bool keepsLogits = false;
 };
 
 struct BatchViews {
@@ -147,6 +181,8 @@ std::int64_t headChunkRows(std::int64_t tokens, std::int64_t vocab) noexcept;
 // model alone, because it decides bits.
 std::int64_t headProductRows(const ModelConfig& config, const MicroShape& shape) noexcept;
 
+HeadParts headParts(const ModelConfig& config, const MicroShape& shape) noexcept;
+
 // Blocks of 1,024 elements of which the gradient norm is summed; by group they start at a
 // multiple of the group's own.
 std::int64_t normBlockCount(std::int64_t elements) noexcept;
@@ -166,6 +202,12 @@ std::size_t layoutScratch(
     const ModelConfig& config, const MicroShape& shape, std::byte* base, BlockScratch& out);
 // `trains`: with the gradient of the logits.
 std::size_t layoutHead(const ModelConfig& config, const MicroShape& shape, bool trains,
+    std::byte* base, HeadScratch& out);
+// Where the matrix comes by tiles of whole parts: rows of one micro-batch in flight, and scratch
+// for any of them.
+std::size_t layoutHeadRows(const ModelConfig& config, const MicroShape& shape, bool trains,
+    std::byte* base, HeadRows& out);
+std::size_t layoutHeadTile(const ModelConfig& config, const MicroShape& shape, bool trains,
     std::byte* base, HeadScratch& out);
 std::size_t layoutBatch(
     const ModelConfig& config, const MicroShape& shape, std::byte* base, BatchViews& out);

@@ -141,7 +141,19 @@ ModelShape modelShape(const ModelConfig& config, const ParamTable& table, const 
     if (trainsHeadMatrix(table))
         out.headProductBytes = headProductBytes(config, shape);
     const std::int64_t productRows = headProductRows(config, shape);
-    out.headProducts = static_cast<int>((tokens + productRows - 1) / productRows);
+    out.headProducts = headParts(config, shape).areSeveral()
+                           ? 1
+                           : static_cast<int>((tokens + productRows - 1) / productRows);
+    if (const HeadParts parts = headParts(config, shape);
+        parts.areSeveral() && !config.tiedEmbedding && out.groups.front().isTrained() &&
+        out.groups.back().isTrained()) {
+        const ParamSlot* matrix =
+            table.find(GroupId{static_cast<std::int32_t>(last)}, SlotKind::Head);
+        out.vocabulary = {config.vocab, config.hidden, parts.rows, matrix->first};
+        HeadRows rows;
+        out.headRowsBytes = layoutHeadRows(config, shape, true, nullptr, rows);
+        out.headTileBytes = layoutHeadTile(config, shape, true, nullptr, head);
+    }
     out.batchBytes = layoutBatch(config, shape, nullptr, batch);
     out.constantBytes = layoutConstants(config, shape, nullptr, constants);
     out.scalarBytes = layoutScalars(table, shape, nullptr, scalars);

@@ -67,14 +67,24 @@ std::optional<double> secondsOf(double amount, double rate)
     return amount / rate;
 }
 
+// The part of the head's work that a tile of its matrix is.
+double shareOf(const StepPlan& plan, const Task& task, const ModelShape& shape)
+{
+    if (task.group.value + 1 != shape.layers() || plan.answers.back().tileRows == 0)
+        return 1.0;
+    return static_cast<double>(task.elementCount) /
+           static_cast<double>(shape.groups.back().elements);
+}
+
 // Forward or backward.
 std::optional<double> passSeconds(const StepPlan& plan, const Task& task, const CostInput& input)
 {
     const double more = cheapSeconds(task, input);
+    const double share = shareOf(plan, task, input.shape);
     if (const double seconds = measuredSeconds(plan, task, input); seconds > 0.0)
-        return seconds + more;
+        return share * seconds + more;
     const std::optional<double> counted =
-        secondsOf(flopsOf(plan, task, input), input.rates.deviceFlopsPerSecond);
+        secondsOf(share * flopsOf(plan, task, input), input.rates.deviceFlopsPerSecond);
     return counted ? std::optional(*counted + more) : std::nullopt;
 }
 
@@ -253,6 +263,7 @@ std::int64_t copyBytes(
     case TaskKind::StoreState: // weights that stay have no other home
         return static_cast<std::int64_t>(stateBytes(plan.stateCodec, task.elementCount,
             elementBytes == 4 || isStreamed(plan, task) || !isBehindBackward(plan, task)));
+    case TaskKind::FetchRows:
     case TaskKind::SaveBoundary:
     case TaskKind::LoadBoundary:
         return static_cast<std::int64_t>(shape.boundaryBytes);

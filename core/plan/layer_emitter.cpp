@@ -47,25 +47,82 @@ bool LayerEmitter::hasFinished(const WorkItem& item) const
 
 Status LayerEmitter::emit(const WorkItem& item)
 {
-    const bool training = m_writer.isTraining();
     const bool backward = item.pass == WorkItem::Pass::Backward;
-    if (training && !backward && isHead(item))
+    if (m_writer.isTraining() && !backward && isHead(item))
         return {}; // the head's backward computes the losses too
-    if (item.micro.value >= m_fetched) {
-        return Status::error(ErrorKind::Internal,
-            fmt::format(
-                "plan: the order of work reaches micro-batch {} before its batch buffer is free",
-                item.micro.value));
-    }
+    MR_TRY(needBatch(item));
     pass(item);
-    const bool lastReader =
-        training ? backward && item.layer.value == m_writer.terms().shape.firstTrained()
-                 : isHead(item);
-    if (lastReader && m_fetched < m_writer.plan().microBatches)
-        fetchBatch();
+    fetchNextBatch(item);
     if (backward)
         --backwardLeft(item);
     return {};
+}
+
+Status LayerEmitter::needBatch(const WorkItem& item) const
+{
+    if (item.micro.value < m_fetched)
+        return {};
+    return Status::error(ErrorKind::Internal,
+        fmt::format(
+            "plan: the order of work reaches micro-batch {} before its batch buffer is free",
+            item.micro.value));
+}
+
+// Behind the last reader of a batch.
+void LayerEmitter::fetchNextBatch(const WorkItem& item)
+{
+    const bool lastReader = m_writer.isTraining()
+                                ? item.pass == WorkItem::Pass::Backward &&
+                                      item.layer.value == m_writer.terms().shape.firstTrained()
+                                : isHead(item);
+    if (lastReader && m_fetched < m_writer.plan().microBatches)
+        fetchBatch();
+}
+
+Status LayerEmitter::emitTiles(std::span<const WorkItem> visit)
+{
+    const bool training = m_writer.isTraining();
+    const int tiles = m_writer.terms().tiles.count();
+    if (training && visit.front().pass == WorkItem::Pass::Forward)
+        return {}; // their backward begins with it
+    for (const WorkItem& item : visit)
+        MR_TRY(needBatch(item));
+    for (int tile = 0; tile < tiles; ++tile)
+        passTile(visit, TaskKind::Forward, tile);
+    for (int tile = tiles - 1; training && tile >= 0; --tile)
+        passTile(visit, TaskKind::Backward, tile);
+    for (const WorkItem& item : visit) {
+        fetchNextBatch(item);
+        if (training)
+            --backwardLeft(item);
+    }
+    return {};
+}
+
+void LayerEmitter::passTile(std::span<const WorkItem> visit, TaskKind kind, int tile)
+{
+    const GroupId group{visit.front().layer.value};
+    const VocabularyTile range = m_writer.terms().tiles.at(tile);
+    Task task = m_writer.make(
+        kind, Lane::Compute, group, m_writer.plan().step - (m_writer.isTraining() ? 1 : 0));
+    task.firstElement = range.first;
+    task.elementCount = range.count;
+    task.slot = m_stream.bringRange(task);
+    for (const WorkItem& item : visit) {
+        task.micro = item.micro;
+        m_slots.at(task.slot).lastUse = m_writer.emit(task).index();
+    }
+}
+
+// To the place of the embedding's output.
+void LayerEmitter::fetchRows(const WorkItem& item)
+{
+    Task task = m_writer.make(TaskKind::FetchRows, Lane::CopyIn, GroupId{item.layer.value},
+        m_writer.plan().step - (m_writer.isTraining() ? 1 : 0));
+    task.micro = item.micro;
+    task.elementCount = 0;
+    m_writer.waitForCarried(task.group);
+    m_writer.emit(task);
 }
 
 // The first backward of a block overwrites its sum. In F32 the sum is sent; else a rounded copy is,
@@ -83,14 +140,17 @@ void LayerEmitter::waitForGradientPlace(const WorkItem& item)
 void LayerEmitter::pass(const WorkItem& item)
 {
     const GroupId group{item.layer.value};
+    const bool isTiled = m_writer.terms().isTiled(group);
     const bool takesSlot =
-        m_writer.terms().streamsGroup(group) || m_writer.terms().fetchesFrozen(group);
+        (m_writer.terms().streamsGroup(group) && !isTiled) || m_writer.terms().fetchesFrozen(group);
     const bool savesBoundaries = m_writer.plan().savesBoundaries;
     const bool readsEmbedding = m_writer.terms().shape.tiedHead && isHead(item);
     Task task =
         m_writer.make(item.pass == WorkItem::Pass::Forward ? TaskKind::Forward : TaskKind::Backward,
             Lane::Compute, group, m_writer.plan().step - (m_writer.isTraining() ? 1 : 0));
     task.micro = item.micro;
+    if (isTiled && item.pass == WorkItem::Pass::Forward)
+        fetchRows(item);
     m_stream.open(group);
     if (takesSlot)
         task.slot = m_stream.bring(group, task.version);

@@ -15,6 +15,7 @@
 #include "core/plan/stream_emitter.h"
 #include "core/plan/weight_slots.h"
 
+#include <span>
 #include <vector>
 
 namespace mr {
@@ -41,12 +42,24 @@ public:
 
     // Internal if its micro-batch is not on the device by then.
     Status emit(const WorkItem& item);
+    // Does the layer's matrix, the head's, come by tiles?
+    bool isByTiles(const WorkItem& item) const
+    {
+        return isHead(item) && m_writer.terms().isTiled(GroupId{item.layer.value});
+    }
+    // A run of such items: every tile once for all of them, or, in a step, ascending for their
+    // softmax and descending for their gradients.
+    Status emitTiles(std::span<const WorkItem> visit);
     // Was it the last backward of its layer in this step?
     bool hasFinished(const WorkItem& item) const;
 
 private:
     void fetchBatch();
     void pass(const WorkItem& item);
+    void passTile(std::span<const WorkItem> visit, TaskKind kind, int tile);
+    void fetchRows(const WorkItem& item);
+    Status needBatch(const WorkItem& item) const;
+    void fetchNextBatch(const WorkItem& item);
     void waitForGradientPlace(const WorkItem& item);
     bool isHead(const WorkItem& item) const
     {

@@ -35,7 +35,29 @@ int stateSlotsFor(const MemoryPlan& cuts, const SlotInput& input)
     return static_cast<int>(std::clamp<std::int64_t>(tiles, kStateSlots, kMost));
 }
 
+// May the sums of embedding and head be in the same bytes?
+bool haveAlikeEnds(const ModelShape& shape)
+{
+    const std::vector<WeightShape>& first = shape.groups.front().weights;
+    const std::vector<WeightShape>& last = shape.groups.back().weights;
+    return shape.groups.front().isTrained() && !shape.tiedHead && first.size() == 1 &&
+           !last.empty() && first.back().rows == last.back().rows &&
+           first.back().cols == last.back().cols;
+}
+
 } // namespace
+
+void shareEnds(const ModelShape& shape, GradientHomes& homes)
+{
+    homes.endsShare = haveAlikeEnds(shape);
+    if (homes.endsShare)
+        homes.embeddingFirst = shape.groups.back().weights.back().first;
+}
+
+std::int64_t sumElements(const ModelShape& shape, const GradientHomes& homes, std::size_t group)
+{
+    return homes.endsShare && group == 0 ? 0 : shape.groups[group].elements;
+}
 
 void addGroup(
     ItemList& list, const GroupInput& group, const GradientHomes& homes, Precision precision)
@@ -53,7 +75,8 @@ void addGroup(
         addState(list, Tier::PinnedHost, group,
             !group.behindBackward || !bf16 || group.weights != Tier::Device);
     if (!group.isBlock || homes.sumSlots == 0)
-        list.add(Tier::Device, MemoryUse::Accumulators, group.id, group.sumBytes * all);
+        list.add(Tier::Device, MemoryUse::Accumulators, group.id,
+            group.sumBytes * static_cast<std::size_t>(group.sumElements));
     if (!group.sumIsFinished) {
         const bool shared = group.isBlock && homes.finishedSlots > 0;
         list.add(Tier::Device, MemoryUse::Gradients, group.id, compute * (shared ? onDevice : all));

@@ -78,7 +78,10 @@ void addWeightSlots(ItemList& list, MemoryPlan& cuts, const ModelShape& shape,
         if (placements[g].weights == Tier::Device && !isFrozen)
             continue;
         const GroupShape& group = shape.groups[g];
-        largest = std::max(largest, isFrozen ? group.frozenElements : group.elements);
+        const std::int64_t elements = placements[g].tileRows > 0 ? cuts.vocabulary.largest()
+                                      : isFrozen                 ? group.frozenElements
+                                                                 : group.elements;
+        largest = std::max(largest, elements);
         ++groups;
     }
     cuts.weightSlots = std::min(groups, buffers);
@@ -186,7 +189,9 @@ void addActivations(ItemList& list, const StepSpec& spec, const ModelShape& shap
         Tier::PinnedHost, MemoryUse::Activations, kOfTheRun, shape.savedBytesPerBlock * onHost);
     list.add(Tier::Device, MemoryUse::Activations, kOfTheRun,
         (shape.savedBytesPerBlock - shared) * sets + shared);
-    list.add(Tier::Device, MemoryUse::Head, kOfTheRun, shape.headScratchBytes);
+    list.add(Tier::Device, MemoryUse::Head, kOfTheRun,
+        cuts.vocabulary.any() ? shape.headRowsBytes * flying + shape.headTileBytes
+                              : shape.headScratchBytes);
     list.add(Tier::Device, MemoryUse::HeadProduct, kOfTheRun, shape.headProductBytes);
     list.add(Tier::Device, MemoryUse::SecondAccumulator, GroupId{0},
         sizeof(float) * static_cast<std::size_t>(shape.secondAccumulatorElements));
@@ -216,6 +221,8 @@ SlotInput cutGroups(
         largest.largestVisit = std::max(largest.largestVisit, first);
         if (!streams)
             continue;
+        if (home.tileRows > 0)
+            continue; // its state comes with its weights
         if (home.behindBackward)
             largest.largestStream = std::max(largest.largestStream, elements);
         else
@@ -250,6 +257,15 @@ Status checkInput(const StepSpec& spec, const ModelShape& shape, StateCodec code
             fmt::format("plan: a step has at least one micro-batch, not {}", spec.microBatches));
     }
     return {};
+}
+
+// Rows of two planes would have to be joined.
+Status checkRows(const StepSpec& spec, const VocabularyTiles& vocabulary)
+{
+    if (!vocabulary.any() || spec.precision == Precision::BF16)
+        return {};
+    return Status::error(ErrorKind::InvalidArgument,
+        "policy option vocabulary=host needs precision bf16; choose that or leave it out");
 }
 
 } // namespace
@@ -321,13 +337,19 @@ Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, con
         parts, {isContiguous(*policy.traversal, shape.layers(), spec.microBatches),
                    cuts.sumBytes[1] > cuts.gradientBytes, spec.precision, shape.layers() - 2,
                    byColumns, policy.buffers, isLight(policy.optimizer)});
+    cuts.vocabulary = tilesOf(shape, placements.back().tileRows);
+    MR_TRY(checkRows(spec, cuts.vocabulary));
+    if (isLight(policy.optimizer) &&
+        isContiguous(*policy.traversal, shape.layers(), spec.microBatches))
+        shareEnds(shape, cuts.gradients);
     ItemList list;
     for (std::size_t g = 0; g < shape.groups.size(); ++g) {
         addGroup(list,
-            {GroupId{static_cast<std::int32_t>(g)}, shape.groups[g].elements, cuts.sentFirst[g],
-                cuts.diskEnds[g], placements[g].weights, placements[g].state,
-                placements[g].behindBackward, isBlock(g, shape.groups.size()), byColumns,
-                cuts.diskParts, cuts.sumBytes[g], cuts.sumIsFinished(g)},
+            {GroupId{static_cast<std::int32_t>(g)}, shape.groups[g].elements,
+                sumElements(shape, cuts.gradients, g), cuts.sentFirst[g], cuts.diskEnds[g],
+                placements[g].weights, placements[g].state, placements[g].behindBackward,
+                isBlock(g, shape.groups.size()), byColumns, cuts.diskParts, cuts.sumBytes[g],
+                cuts.sumIsFinished(g)},
             cuts.gradients, spec.precision);
     }
     addSlots(list, cuts, parts, largest);

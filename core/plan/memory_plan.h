@@ -65,6 +65,7 @@
 #include "core/plan/model_shape.h"
 #include "core/plan/policy.h"
 #include "core/plan/state_codec.h"
+#include "core/plan/vocabulary_tiles.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -156,12 +157,13 @@ struct MemoryPlan {
     std::size_t weightStageBytes = 0;
     std::size_t gradientStageBytes = 0;
     std::size_t boundaryStageBytes = 0;
-    int weightSlots = 0;          // for blocks with weights that stream
+    int weightSlots = 0;          // for weights that stream
     bool savesBoundaries = false; // their home is the host, or the disk
     BoundaryHomes boundaries;     // in a step
     ActivationTurns activations;  // where backward makes them again
     // By group, of a step: how many copies of a block's activations the host keeps.
     std::vector<std::int32_t> keptActivations;
+    VocabularyTiles vocabulary; // of embedding and head, where their home is the host
     StateCodec stateCodec = StateCodec::Plain;
     Optimizer optimizer = Optimizer::AdamW;
     int stateSlots = 0;               // where state visits the device

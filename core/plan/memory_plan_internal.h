@@ -75,6 +75,11 @@ struct GradientInput {
 };
 
 GradientHomes gradientHomes(const BlockParts& parts, const GradientInput& input);
+// Gives the sums of embedding and head the same bytes, if they are alike: for updates behind
+// backward, where the head's is used up before the embedding's begins.
+void shareEnds(const ModelShape& shape, GradientHomes& homes);
+// Elements of a group's own sum.
+std::int64_t sumElements(const ModelShape& shape, const GradientHomes& homes, std::size_t group);
 
 // Is the backward work of every block one run of items, so that its sum is complete before the next
 // block's begins?
@@ -83,6 +88,7 @@ bool isContiguous(const Traversal& traversal, int layers, int microBatches);
 struct GroupInput {
     GroupId id;
     std::int64_t elements = 0;
+    std::int64_t sumElements = 0; // of a sum of its own
     std::int64_t sentFirst = 0;
     DiskEnds ends;
     Tier weights{};

@@ -64,6 +64,19 @@ struct GroupShape {
     }
 };
 
+// Rows of a part of the head's vocabulary, where its sums are formed in parts
+// (MicroShape::headPart).
+inline constexpr std::int64_t kHeadPart = 8192;
+
+// The matrices of embedding and head, where these are two and the head's sums are formed in parts,
+// so that neither need be on the device whole; rows 0 otherwise.
+struct VocabularyShape {
+    std::int64_t rows = 0;
+    std::int64_t cols = 0;
+    std::int64_t part = 0;      // rows of a part
+    std::int64_t headFirst = 0; // the first element of the head's matrix in its group
+};
+
 // StepScalars: the bytes that SendScalars of a group copies.
 inline constexpr std::size_t kGroupScalarBytes = 16;
 
@@ -88,6 +101,10 @@ struct ModelShape {
     std::size_t headInferenceBytes = 0; // without that gradient
     std::size_t headProductBytes = 0;   // fp32 sum of products of the head; 0: none needed
     int headProducts = 1;               // of a micro-batch, for the gradient of the head's matrix
+    VocabularyShape vocabulary;
+    std::size_t headRowsBytes = 0; // where the head's matrix comes by tiles: of a micro-batch in
+                                   // flight, and scratch for all of them
+    std::size_t headTileBytes = 0;
     std::size_t batchBytes = 0;      // ids, targets, positions, visibility, order of a micro-batch
     std::size_t constantBytes = 0;   // rope tables
     std::size_t scalarBytes = 0;     // losses, norm blocks, StepScalars of the step and of groups

@@ -96,7 +96,8 @@ void PlaceUses::addVisit(const StepPlan& plan, const Task& task)
     const bool hasState = answers.state != Tier::Device && task.kind != TaskKind::PrepareUpdate;
     if (hasState && hasLowPlane(plan.stateCodec))
         add(Place::State, slots.state, updates || task.kind == TaskKind::FetchState);
-    if (answers.weights != Tier::Device && task.kind != TaskKind::FetchState)
+    const bool readsNone = answers.tileRows > 0 && task.kind == TaskKind::PrepareUpdate;
+    if (answers.weights != Tier::Device && task.kind != TaskKind::FetchState && !readsNone)
         add(Place::Weights, slots.weights, false);
 }
 
@@ -107,7 +108,8 @@ void PlaceUses::addWork(const StepPlan& plan, const Task& task)
     const std::int32_t layer = task.group.value;
     const auto head = static_cast<std::int32_t>(plan.answers.size()) - 1;
     const bool forward = task.kind == TaskKind::Forward;
-    if (answersOf(plan, task).takesSlot())
+    const bool comesByRows = layer == 0 && answersOf(plan, task).tileRows > 0;
+    if (answersOf(plan, task).takesSlot() && !comesByRows)
         add(Place::Weights, task.slot, false);
     if (plan.savesBoundaries && layer > 0)
         add(Place::Boundary, boundarySlot(plan, task, layer - 1), false);

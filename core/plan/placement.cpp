@@ -1,6 +1,7 @@
 #include "core/plan/placement.h"
 
 #include "core/plan/boundary_homes.h"
+#include "core/plan/vocabulary_tiles.h"
 
 #include <algorithm>
 #include <cmath>
@@ -125,10 +126,13 @@ public:
         for (int layer = 0; layer <= head; ++layer) {
             const bool isEnd = layer == 0 || layer == head;
             GroupPlacement home{Tier::PinnedHost, Tier::PinnedHost, m_homes.boundary, 0.0};
-            if (isEnd || stays(m_homes.weightsOnDevice, layer - 1))
+            if (isEnd)
+                home.weights = m_homes.vocabulary;
+            else if (stays(m_homes.weightsOnDevice, layer - 1))
                 home.weights = Tier::Device;
-            const bool stateStays = isEnd ? m_homes.stateOnDevice >= 1.0
-                                          : home.weights == Tier::Device && keepsState(kept++);
+            const bool stateStays =
+                isEnd ? m_homes.stateOnDevice >= 1.0 && home.weights == Tier::Device
+                      : home.weights == Tier::Device && keepsState(kept++);
             if (stateStays)
                 home.state = Tier::Device;
             home.deviceShare =
@@ -190,6 +194,14 @@ void placeBehindBackward(const OffloadPolicy& policy, GroupPlacement& home)
         home.state = Tier::Device;
 }
 
+// Embedding and head whose home is the host lie there whole.
+void placeByTiles(const OffloadPolicy& policy, const ModelShape& shape, GroupPlacement& home)
+{
+    if (shape.vocabulary.rows > 0 && home.behindBackward)
+        home.tileRows = tileRowsOf(shape, policy.tileElements);
+    home.diskShare = home.weightsOnDisk = home.gradientsOnDisk = 0.0;
+}
+
 void placeFrozen(const GroupShape& group, bool readsFiles, GroupPlacement& home)
 {
     home.frozen = home.weights;
@@ -215,6 +227,8 @@ std::vector<GroupPlacement> placeGroups(const OffloadPolicy& policy, const Model
         if (shape.groups[g].frozenElements > 0)
             placeFrozen(shape.groups[g], shape.readsFrozen, home);
         const bool isEnd = g == 0 || g + 1 == homes.size();
+        if (isEnd && home.weights != Tier::Device)
+            placeByTiles(policy, shape, home);
         const bool isTrained = shape.groups[g].isTrained();
         const bool hasStateElsewhere = shape.groups[g].frozenElements == 0 || (isEnd && isTrained);
         if (hasStateElsewhere && !(shape.inTurns && isTrained))

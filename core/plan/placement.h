@@ -31,9 +31,10 @@ enum class DiskGroups : std::uint8_t { All, Vocabulary }; // Vocabulary: embeddi
 
 // State on the host, and the weights of blocks too. A share of the blocks keeps its weights on the
 // device, and a share (at most as many) its state as well. Blocks that stay are spread evenly, so
-// that the others have time to stream. Embedding and head keep their weights on the device, and
-// their state if all blocks do. Where state is on the host, the device updates a share of the
-// elements, cut as in makeSharePlacement(), and of the rest a share has its state on disk.
+// that the others have time to stream. Embedding and head keep their weights on the device, unless
+// `vocabulary` says otherwise, and their state if all blocks do. Where state is on the host, the
+// device updates a share of the elements, cut as in makeSharePlacement(), and of the rest a share
+// has its state on disk.
 struct StreamedHomes {
     double weightsOnDevice = 0.0;
     double stateOnDevice = 0.0;
@@ -45,6 +46,7 @@ struct StreamedHomes {
     double gradientsOnDisk = 0.0;
     double boundariesOnDisk = 0.0;  // share of those that are saved, the ones idle longest
     double activationsOnHost = 0.0; // share of every block's, instead of making them again
+    Tier vocabulary = Tier::Device; // home of the weights of embedding and head
 };
 std::unique_ptr<const Placement> makeStreamedPlacement(const StreamedHomes& homes);
 

@@ -71,11 +71,14 @@ enum class TaskKind : std::uint8_t {
     FetchWeights,       // CopyIn           pinned host to a slot
     FetchFrozen,        // CopyIn           weights that no step changes, likewise; the ranges of
                         //                  this and of ReadFrozen count their elements
+    FetchRows,          // CopyIn           rows of the embedding that a micro-batch's tokens name,
+                        //                  from pinned host to the place of its output
     FetchState,         // CopyIn           optimizer state for an update on the device
     StoreState,         // CopyOut          and back
     Forward,            // Compute          one layer, one micro-batch; of the head: losses only
     Backward,           // Compute          recomputes activations not kept; of the head:
-                        //                  losses and gradients, so a step has no Forward there
+                        //                  losses and gradients, so a step has no Forward there. By
+                        //                  tiles of its matrix it has both, with a tile's range
     FinishGradient,     // Compute          rounds the group's sum once to the gradient type, unless
                         //                  backward has; with Part::Complement the packed sum of a
                         //                  window
@@ -252,6 +255,7 @@ struct GroupAnswers {
     bool packed = false;
     double frozenOnDisk = 0.0;
     bool behindBackward = false;
+    std::int64_t tileRows = 0;
 
     bool fetchesFrozen() const noexcept { return packed || frozen != Tier::Device; }
     // Do weights of the group come to a slot for every use?
@@ -270,6 +274,10 @@ constexpr int keptMicroBatches(double share, int inFlight) noexcept
 struct GradientHomes {
     int sumSlots = 0;      // sums of the micro-batches; 0: every block has its own
     int finishedSlots = 0; // BF16, the part the host updates; 0: none, or the sum is it
+    // Embedding and head have the same bytes, the head's: those are used up before the embedding's
+    // backward. The embedding's begin where the head's matrix does, so that gaps stay 0.
+    bool endsShare = false;
+    std::int64_t embeddingFirst = 0; // element of these bytes
 };
 
 // Places on the device of a block's activations, where backward makes them again or the host keeps

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <span>
 #include <string>
 
 namespace mr {
@@ -23,6 +25,15 @@ Status checkPending(const PendingUpdate& update, const ModelShape& shape)
     return Status::error(ErrorKind::InvalidArgument,
         fmt::format("plan: the pending update of group {} at element {} lies outside the model",
             update.group.value, update.firstElement));
+}
+
+// Items at the front that pass through one layer in one direction.
+std::size_t sameVisit(std::span<const WorkItem> items)
+{
+    const auto end = std::find_if(items.begin(), items.end(), [&](const WorkItem& item) {
+        return item.layer != items.front().layer || item.pass != items.front().pass;
+    });
+    return static_cast<std::size_t>(end - items.begin());
 }
 
 void copyCarry(const Carry& from, StepIndex step, Carry& to)
@@ -59,12 +70,13 @@ Status PlanBuilder::readAnswers()
         const UpdateRule rule = m_terms.policy.clock->rule(group, plan.step, m_terms.chosen);
         if (m_terms.byColumns && rule.lateShare > 0.0)
             return notBuilt("a late share beside a window");
-        plan.answers.push_back({placement.weights, placement.state, placement.boundary,
-            placement.deviceShare, placement.diskShare, placement.weightsOnDisk,
-            placement.gradientsOnDisk, placement.boundariesOnDisk, placement.activationsOnHost,
-            split.urgentShare, rule.lateShare, rule.windowSteps, rule.maxStaleSteps,
-            rule.besideNext, m_terms.byColumns, split.urgentVectors, placement.frozen,
-            placement.packed, placement.frozenOnDisk, placement.behindBackward});
+        plan.answers.push_back(
+            {placement.weights, placement.state, placement.boundary, placement.deviceShare,
+                placement.diskShare, placement.weightsOnDisk, placement.gradientsOnDisk,
+                placement.boundariesOnDisk, placement.activationsOnHost, split.urgentShare,
+                rule.lateShare, rule.windowSteps, rule.maxStaleSteps, rule.besideNext,
+                m_terms.byColumns, split.urgentVectors, placement.frozen, placement.packed,
+                placement.frozenOnDisk, placement.behindBackward, placement.tileRows});
         m_reselects = m_reselects || split.reselect;
         GroupState& state = m_writer.groups().emplace_back();
         const std::int64_t elements = m_terms.elements(group);
@@ -160,13 +172,19 @@ Status PlanBuilder::emitWindowStep(Carry& out)
 
 Status PlanBuilder::emitLayers()
 {
-    const StepLayout& layout = m_writer.isTraining() ? m_training : m_evaluation;
-    for (const WorkItem& item : layout.order) {
+    const std::span<const WorkItem> order =
+        (m_writer.isTraining() ? m_training : m_evaluation).order;
+    for (std::size_t i = 0; i < order.size();) {
+        const WorkItem& item = order[i];
+        const std::size_t count = m_layers.isByTiles(item) ? sameVisit(order.subspan(i)) : 1;
+        const std::span<const WorkItem> visit = order.subspan(i, count);
+        i += count;
         if (item.pass == WorkItem::Pass::Backward &&
             item.layer.value < m_terms.shape.firstTrained())
             continue;
-        MR_TRY(m_layers.emit(item));
-        if (m_layers.hasFinished(item))
+        MR_TRY(count > 1 || m_layers.isByTiles(item) ? m_layers.emitTiles(visit)
+                                                     : m_layers.emit(item));
+        if (m_layers.hasFinished(visit.back()))
             emitFinishedGradient(GroupId{item.layer.value});
     }
     return {};

@@ -58,7 +58,10 @@ Status checkRange(const PlanUnderCheck& check, TaskIndex index)
     if (task.group.value < 0 || task.group.value >= check.shape.layers())
         return check.broken(PlanRule::RangesAreCut, index, "the model has no such group");
     const std::int64_t elements = check.elementsOf(task);
-    const bool isWhole = traitsOf(task.kind).range == TaskRange::WholeGroup;
+    const bool isOnTile = check.isOnTile(task);
+    const bool isWhole = traitsOf(task.kind).range == TaskRange::WholeGroup && !isOnTile;
+    if (isOnTile && !check.tiles().indexOf(task.firstElement, task.elementCount))
+        return check.broken(PlanRule::RangesAreCut, index, "it is about no tile of the matrix");
     const bool isOfPass = traitsOf(task.kind).hasMicroBatch; // through a frozen group, too
     const std::int64_t least = isOfPass && elements == 0 ? 0 : 1;
     if (task.firstElement < 0 || task.elementCount < least || task.firstElement > elements ||

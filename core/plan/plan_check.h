@@ -12,6 +12,7 @@
 
 #include "core/plan/policy.h"
 #include "core/plan/task_clocks.h"
+#include "core/plan/vocabulary_tiles.h"
 
 #include <cstdint>
 #include <initializer_list>
@@ -102,6 +103,17 @@ struct PlanUnderCheck {
     bool isBehindBackward(GroupId group) const
     {
         return plan.answers[static_cast<std::size_t>(group.value)].behindBackward;
+    }
+    // Do its weights, of embedding or head, come by tiles?
+    bool isTiled(GroupId group) const
+    {
+        return plan.answers[static_cast<std::size_t>(group.value)].tileRows > 0;
+    }
+    VocabularyTiles tiles() const { return tilesOf(shape, plan.answers.back().tileRows); }
+    // Is it work on a tile of the head's matrix?
+    bool isOnTile(const Task& task) const
+    {
+        return isWork(task) && task.group.value + 1 == shape.layers() && isTiled(task.group);
     }
     // Elements that the range of a task of this group counts.
     std::int64_t elementsOf(const Task& task) const

@@ -84,6 +84,9 @@ private:
         case TaskKind::Forward:
         case TaskKind::Backward:
             return compute(index);
+        case TaskKind::FetchRows:
+            onDevice(0, task.micro) = {0, task.micro, false};
+            return {};
         case TaskKind::SaveBoundary:
             return save(index);
         case TaskKind::LoadBoundary:
@@ -136,6 +139,10 @@ private:
     {
         const Task& task = m_check.at(index);
         const int layer = task.group.value;
+        const bool comesByRows =
+            layer == 0 && task.kind == TaskKind::Forward && m_check.isTiled(task.group);
+        if (comesByRows && !onDevice(0, task.micro).holds(0, task.micro))
+            return missing(index, "its rows may not have come");
         if (layer > 0 && !onDevice(layer - 1, task.micro).holds(layer - 1, task.micro))
             return missing(index, "the output of the layer before may not be there");
         if (task.kind == TaskKind::Forward && layer < m_head)

@@ -18,33 +18,65 @@ using Pass = WorkItem::Pass;
 
 // --- layers ---
 
-// The work item a micro-batch does as its `done`th; the head's forward is part of its backward in
-// a step, which ends with the first layer that is trained. Nothing when all is done.
-std::optional<std::pair<TaskKind, int>> expectedWork(const PlanUnderCheck& check, int done)
+// Work that a micro-batch does.
+struct Work {
+    TaskKind kind{};
+    int layer = 0;
+    std::optional<int> tile = {}; // of the head's matrix, where it comes by tiles
+
+    bool operator==(const Work&) const = default;
+};
+
+Work workOf(const PlanUnderCheck& check, const Task& task)
+{
+    return {task.kind, task.group.value,
+        check.isOnTile(task) ? check.tiles().indexOf(task.firstElement, task.elementCount)
+                             : std::nullopt};
+}
+
+// The head's part of a micro-batch's work. Its forward is part of its backward in a step, unless
+// its matrix comes by tiles: ascending, then descending.
+void addHeadWork(const PlanUnderCheck& check, std::vector<Work>& works)
 {
     const int head = check.shape.layers() - 1;
-    if (!check.isTraining())
-        return done > head ? std::nullopt : std::optional(std::pair(TaskKind::Forward, done));
-    if (done > 2 * head - check.shape.firstTrained())
-        return std::nullopt;
-    return done < head ? std::pair(TaskKind::Forward, done)
-                       : std::pair(TaskKind::Backward, 2 * head - done);
+    if (!check.isTiled(GroupId{head})) {
+        works.push_back({check.isTraining() ? TaskKind::Backward : TaskKind::Forward, head});
+        return;
+    }
+    const int tiles = check.tiles().count();
+    for (int tile = 0; tile < tiles; ++tile)
+        works.push_back({TaskKind::Forward, head, tile});
+    for (int tile = tiles - 1; check.isTraining() && tile >= 0; --tile)
+        works.push_back({TaskKind::Backward, head, tile});
+}
+
+// The work of every micro-batch, which ends with the first layer that is trained.
+std::vector<Work> worksOf(const PlanUnderCheck& check)
+{
+    const int head = check.shape.layers() - 1;
+    std::vector<Work> works;
+    for (int layer = 0; layer < head; ++layer)
+        works.push_back({TaskKind::Forward, layer});
+    addHeadWork(check, works);
+    for (int layer = head - 1; check.isTraining() && layer >= check.shape.firstTrained(); --layer)
+        works.push_back({TaskKind::Backward, layer});
+    return works;
 }
 
 Status checkLayers(const PlanUnderCheck& check)
 {
-    std::vector<int> done(static_cast<std::size_t>(check.plan.microBatches), 0);
+    const std::vector<Work> works = worksOf(check);
+    std::vector<std::size_t> done(static_cast<std::size_t>(check.plan.microBatches), 0);
     for (TaskIndex i = 0; i < check.plan.tasks.size(); ++i) {
         const Task& task = check.at(i);
         if (!isWork(task))
             continue;
-        int& count = done[static_cast<std::size_t>(task.micro.value)];
-        const auto expected = expectedWork(check, count++);
-        if (expected != std::pair(task.kind, static_cast<int>(task.group.value)))
+        std::size_t& count = done[static_cast<std::size_t>(task.micro.value)];
+        if (count == works.size() || works[count++] != workOf(check, task))
             return check.broken(PlanRule::LayersInOrder, i, "it is not this layer's turn");
     }
-    for (const int count : done) {
-        if (expectedWork(check, count))
+    for (const std::size_t count : done) {
+        if (count < works.size())
             return check.broken(PlanRule::LayersInOrder, "a micro-batch is not carried to its end");
     }
     if (check.isTraining() && done.empty())
@@ -52,26 +84,52 @@ Status checkLayers(const PlanUnderCheck& check)
     return {};
 }
 
+// A layer's work with one micro-batch, in the order of the traversal. A visit of a head that comes
+// by tiles is the micro-batches of each tile in turn.
+std::vector<std::pair<Work, MicroBatch>> orderOf(const PlanUnderCheck& check)
+{
+    const int head = check.shape.layers() - 1;
+    std::vector<std::pair<Work, MicroBatch>> order;
+    std::vector<MicroBatch> visit;
+    const auto leaveHead = [&] {
+        std::vector<Work> works;
+        addHeadWork(check, works);
+        for (const Work& work : works)
+            for (const MicroBatch micro : visit)
+                order.emplace_back(work, micro);
+        visit.clear();
+    };
+    for (const WorkItem& item :
+        check.policy.traversal->order(check.shape.layers(), check.plan.microBatches)) {
+        const bool isForward = item.pass == Pass::Forward;
+        if (item.layer.value == head) {
+            if (!isForward)
+                visit.push_back(item.micro);
+            continue;
+        }
+        leaveHead();
+        if (isForward || item.layer.value >= check.shape.firstTrained())
+            order.emplace_back(Work{isForward ? TaskKind::Forward : TaskKind::Backward,
+                                   static_cast<int>(item.layer.value)},
+                item.micro);
+    }
+    leaveHead();
+    return order;
+}
+
 // Sums are made in this order, so it decides bits.
 Status checkTraversal(const PlanUnderCheck& check)
 {
     if (!check.isTraining())
         return {};
-    const int head = check.shape.layers() - 1;
-    std::vector<WorkItem> order =
-        check.policy.traversal->order(check.shape.layers(), check.plan.microBatches);
-    std::erase_if(order, [&](const WorkItem& item) {
-        return item.pass == Pass::Forward ? item.layer.value == head
-                                          : item.layer.value < check.shape.firstTrained();
-    });
+    const std::vector<std::pair<Work, MicroBatch>> order = orderOf(check);
     std::size_t next = 0;
     for (TaskIndex i = 0; i < check.plan.tasks.size(); ++i) {
         const Task& task = check.at(i);
         if (!isWork(task))
             continue;
-        const bool same = next < order.size() && order[next].layer.value == task.group.value &&
-                          order[next].micro == task.micro &&
-                          (order[next].pass == Pass::Forward) == (task.kind == TaskKind::Forward);
+        const bool same =
+            next < order.size() && order[next] == std::pair(workOf(check, task), task.micro);
         if (!same)
             return check.broken(PlanRule::LayersInOrder, i, "the policy has another order");
         ++next;

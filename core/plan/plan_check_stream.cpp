@@ -65,8 +65,10 @@ private:
     {
         const Task& task = m_check.at(index);
         const std::size_t at = VisitSlots::of(task, m_check.plan.stateSlots).weights;
-        const bool isThere = at < m_slots.size() && m_slots[at].group == task.group &&
-                             m_slots[at].elements == neededBy(task.group);
+        if (task.kind == TaskKind::PrepareUpdate && m_check.isTiled(task.group))
+            return {}; // it reads no weights
+        const bool isThere =
+            at < m_slots.size() && m_slots[at].group == task.group && holds(m_slots[at], task);
         if (!isThere)
             return m_check.broken(
                 PlanRule::WeightsAtVersion, index, "its weights may not be on the device");
@@ -77,7 +79,8 @@ private:
     {
         if (task.kind == TaskKind::FetchFrozen)
             return true;
-        const bool ranged = task.kind == TaskKind::FetchWeights || isWork(task) ||
+        const bool comesByRows = isWork(task) && task.group.value == 0 && m_check.isTiled({0});
+        const bool ranged = task.kind == TaskKind::FetchWeights || (isWork(task) && !comesByRows) ||
                             task.kind == TaskKind::SendWeights || writesSource(task);
         return ranged &&
                (m_check.streams(task.group) || (isWork(task) && m_check.fetchesFrozen(task.group)));
@@ -88,16 +91,26 @@ private:
         StepIndex version = 0;
         std::int64_t elements = 0; // that have come, or are on their way
         bool used = false;         // by a layer, or sent to the host
+        std::int64_t first = 0;    // of a tile
     };
+
+    // All that the task is about? Of blocks that is the whole group.
+    bool holds(const Slot& slot, const Task& task) const
+    {
+        if (!m_check.isTiled(task.group))
+            return slot.elements == neededBy(task.group);
+        return slot.first == task.firstElement && slot.elements == task.elementCount;
+    }
 
     Status fetch(TaskIndex index)
     {
         const Task& task = m_check.at(index);
         Slot& slot = m_slots[task.slot];
         const bool goesOn = slot.group == task.group && slot.version == task.version && !slot.used;
-        if (!goesOn)
-            slot = {task.group, task.version, 0, false};
-        if (task.firstElement != slot.elements)
+        const bool isTile = m_check.isTiled(task.group);
+        if (!goesOn || isTile)
+            slot = {task.group, task.version, 0, false, isTile ? task.firstElement : 0};
+        if (task.firstElement != slot.first + slot.elements)
             return m_check.broken(PlanRule::WeightsAtVersion, index, "its tile is not the next");
         slot.elements += task.elementCount;
         return task.kind == TaskKind::FetchFrozen ? Status() : needSource(index);
@@ -145,7 +158,7 @@ private:
         Slot& slot = m_slots[task.slot];
         const StepIndex version = task.version - (isWork(task) ? 0 : 1);
         const bool isOfVersion = slot.version == version || isFrozen(task.group);
-        if (slot.group != task.group || !isOfVersion || slot.elements != neededBy(task.group))
+        if (slot.group != task.group || !isOfVersion || !holds(slot, task))
             return m_check.broken(PlanRule::WeightsAtVersion, index,
                 isWork(task) ? "its weights may not have come"
                              : "its weights may not be on the device");

@@ -117,6 +117,8 @@ private:
     // The block that had the slot before.
     const Group* occupantBefore(GroupId group, int slots) const
     {
+        if (group.value == 0 && m_check.plan.gradients.endsShare)
+            return &m_groups.back();
         int above = group.value + slots;
         if (slots == 0 || group.value == 0)
             return nullptr;
@@ -197,6 +199,9 @@ private:
 
     void noteBackward(TaskIndex index)
     {
+        // By tiles the last one ends the head's backward with a micro-batch.
+        if (m_check.isOnTile(m_check.at(index)) && m_check.at(index).firstElement > 0)
+            return;
         for (std::size_t g = 0; g < m_groups.size(); ++g) {
             if (m_check.concerns(m_check.at(index), GroupId{static_cast<std::int32_t>(g)})) {
                 ++m_groups[g].backwards;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace mr {
@@ -51,6 +52,7 @@ private:
         std::vector<TaskIndex> sends;       // gradients to the host
         std::vector<TaskIndex> fetches;     // state, so far
         std::vector<TaskIndex> weightReads; // reads of the host's copy
+        std::vector<TaskIndex> rowReads;    // likewise, of any rows
     };
 
     void note(TaskIndex index)
@@ -62,6 +64,8 @@ private:
             groupOf(task).sends.push_back(index);
         else if (task.kind == TaskKind::FetchWeights)
             groupOf(task).weightReads.push_back(index);
+        else if (task.kind == TaskKind::FetchRows)
+            groupOf(task).rowReads.push_back(index);
     }
 
     Group& groupOf(const Task& task)
@@ -133,6 +137,10 @@ private:
     // The host's high half, which goes home: no fetch may still copy the old weights.
     Status needUnread(TaskIndex index)
     {
+        for (const TaskIndex read : groupOf(m_check.at(index)).rowReads)
+            if (!m_check.isBefore(read, index))
+                return m_check.broken(PlanRule::HostBytes, index,
+                    "task " + std::to_string(read) + " may still copy the old weights");
         MR_TRY(m_check.needOver(
             groupOf(m_check.at(index)).weightReads, index, "copy the old weights"));
         return m_check.needCarriedOver({TaskKind::FetchWeights}, index, "copy them");

@@ -29,6 +29,7 @@ PlanTerms::PlanTerms(const ModelShape& modelShape, const Budget& bytes, const Fe
           [](const GroupPlacement& home) { return home.weights != Tier::Device; }))
     , usesSlots(streams || std::any_of(placements.begin(), placements.end(),
                                [](const GroupPlacement& home) { return home.fetchesFrozen(); }))
+    , tiles(tilesOf(shape, placements.empty() ? 0 : placements.back().tileRows))
 {
 }
 
@@ -93,9 +94,14 @@ Status PlanTerms::checkHomes() const
             return notBuilt("a home of boundaries that is not the same for all layers");
         if (placement.weights == Tier::Device)
             continue;
-        if (isEnd || byColumns)
-            return notBuilt("weights of embedding or head, or of a policy with windows, whose home "
-                            "is the host");
+        if (isEnd && placement.tileRows == 0)
+            return Status::error(ErrorKind::InvalidArgument,
+                fmt::format("policy option vocabulary=host: embedding and head come by tiles where "
+                            "they are two matrices of more than {} rows, both trained, in a run "
+                            "that forms the head's sums in parts; leave it out",
+                    kHeadPart));
+        if (byColumns)
+            return notBuilt("weights of a policy with windows, whose home is the host");
         if (placement.state != Tier::PinnedHost)
             return notBuilt("state on the device of weights whose home is the host");
     }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "core/plan/policy.h"
+#include "core/plan/vocabulary_tiles.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -53,6 +54,11 @@ struct PlanTerms {
     }
     // The group's frozen weights are on disk from this element on.
     std::int64_t frozenDiskFirst(GroupId group) const;
+    // Do its weights, of embedding or head, come by tiles?
+    bool isTiled(GroupId group) const
+    {
+        return placements[static_cast<std::size_t>(group.value)].tileRows > 0;
+    }
     // Do its frozen weights come to a slot?
     bool fetchesFrozen(GroupId group) const
     {
@@ -67,6 +73,7 @@ struct PlanTerms {
     const bool byColumns;
     const bool streams;   // weights of some group
     const bool usesSlots; // they, or frozen weights
+    const VocabularyTiles tiles;
 
 private:
     Status checkModel() const;

@@ -99,6 +99,7 @@ StreamedHomes homesOf(const PolicyRow& row, const PolicyNumbers& numbers)
     homes.gradientsOnDisk = numbers.gradientsOnDisk.value_or(homes.gradientsOnDisk);
     homes.boundariesOnDisk = numbers.boundariesOnDisk.value_or(homes.boundariesOnDisk);
     homes.activationsOnHost = numbers.activationsOnHost.value_or(homes.activationsOnHost);
+    homes.vocabulary = numbers.vocabulary.value_or(homes.vocabulary);
     return homes;
 }
 
@@ -190,6 +191,27 @@ Status checkLight(const PolicyRow& row, const PolicyNumbers& numbers)
     return {};
 }
 
+// Embedding and head come by tiles only where their update is on the device, from a gradient that
+// is there, and needs no weight of another tile.
+Status checkVocabulary(const StreamedHomes& homes, Optimizer optimizer)
+{
+    if (homes.vocabulary == Tier::Device)
+        return {};
+    const std::string option = "policy option vocabulary=host: ";
+    if (!isLight(optimizer))
+        return refuse(option + "embedding and head come by tiles where the device updates them "
+                               "right behind their backward; use --optimizer factored, or leave "
+                               "the option out");
+    if (infoOf(optimizer).isRelative)
+        return refuse(option + "optimizer " + std::string(name(optimizer)) +
+                      " measures all weights of a matrix before it changes one; use factored, or "
+                      "leave the option out");
+    if (homes.boundary == Tier::Device)
+        return refuse(option + "rows of the embedding come to places that boundary=device does not "
+                               "have; leave boundary out");
+    return {};
+}
+
 // Options that do not go together.
 Status checkTogether(const PolicyRow& row, const PolicyNumbers& numbers)
 {
@@ -207,6 +229,7 @@ Status checkTogether(const PolicyRow& row, const PolicyNumbers& numbers)
         return refuse("policy option clip-mode=per-group is not of '" + std::string(row.name) +
                       "': the update of a window is clipped by the norm of all groups; use "
                       "clip-mode=exact");
+    MR_TRY(checkVocabulary(homes, numbers.optimizer));
     if (isLight(numbers.optimizer))
         return checkLight(row, numbers);
     if (numbers.clipMode && !clipsByOwnNorm(*numbers.clipMode))

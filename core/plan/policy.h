@@ -64,6 +64,8 @@ struct GroupPlacement {
     bool packed = false;             // those are held in 4 bits
     double frozenOnDisk = 0.0;       // share of those that is read from the SSD for every use
     bool behindBackward = false;     // the device updates it all, right behind its own backward
+    std::int64_t tileRows = 0;       // of embedding and head: rows of a tile, where the home of
+                                     // their weights is the host (vocabulary_tiles.h)
 
     // Do they come to a slot for every use?
     bool fetchesFrozen() const noexcept { return packed || frozen != Tier::Device; }

@@ -269,6 +269,9 @@ constexpr std::array kOptions{
         "boundary", kHomes, "host or device", "where activations between layers wait for backward"),
     shareOption<&N::activationsOnHost>("activations-on-host", kHomes,
         "of the activations inside blocks, kept on the host and not computed again"),
+    wordOption<&N::vocabulary, kBoundaries>("vocabulary", kHomes, "host or device",
+        "where the weights of embedding and head lie; from the host the head's come by tiles, and "
+        "of the embedding the rows that tokens name"),
     wordOption<&N::buffers, kBufferCounts>(
         "buffers", kHomes, "1 or 2", "on the device for weights and gradients that stream"),
     shareOption<&N::diskShare>("disk-share", kDisk, "of the optimizer state, kept on disk"),

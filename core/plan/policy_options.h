@@ -69,6 +69,7 @@ struct PolicyNumbers {
     std::optional<double> stateOnDevice;
     std::optional<Tier> boundary;
     std::optional<double> activationsOnHost;
+    std::optional<Tier> vocabulary;
     std::optional<int> buffers;
     std::optional<double> diskShare;
     std::optional<DiskGroups> diskGroups;

@@ -82,7 +82,7 @@ void StepUpdates::updateTiles(std::size_t firstHost, std::size_t firstVisit)
 {
     const std::size_t onHost = m_updates.listed().size() - firstHost;
     const std::size_t visiting = m_visits.count() - firstVisit;
-    const auto slots = static_cast<std::size_t>(m_layout.stateSlots);
+    const std::size_t slots = m_visits.slotsFor(firstVisit);
     std::size_t host = 0;
     std::size_t visit = 0;
     while (host < onHost || visit < visiting) {
@@ -126,13 +126,14 @@ void StepUpdates::updateAtOnce(GroupId group)
     m_updates.holdUploads(false);
 }
 
-// All of it on the device: its gradient and, where they stream, its weights are still there. State
+// All of it on the device: its gradient and, where they stream, its weights are still there; those
+// of embedding and head come again, with the state of their tiles. State of blocks
 // came beside the weights of its layer, because there are slots for all of it.
 void StepUpdates::updateBehindBackward(GroupId group)
 {
     const StepIndex step = m_writer.plan().step;
     VisitSlots slots;
-    if (m_writer.terms().streamsGroup(group))
+    if (m_writer.terms().streamsGroup(group) && !m_writer.terms().isTiled(group))
         slots.weights = m_stream.bring(group, step - 1);
     const std::size_t firstVisit = m_visits.count();
     m_visits.list(group, slots.weights);

@@ -26,7 +26,7 @@ public:
         , m_gradients(gradients)
         , m_updates(updates)
         , m_stream(stream)
-        , m_visits(writer, layout, disk)
+        , m_visits(writer, layout, disk, stream)
     {
     }
 

@@ -54,7 +54,23 @@ std::uint8_t StreamEmitter::bring(GroupId group, StepIndex version)
         fetchFrozen(slot, group, version);
     else
         fetch(slot, group, version);
-    m_slots.at(slot) = {group, -1};
+    m_slots.at(slot) = {group, -1, 0, 0};
+    return slot;
+}
+
+std::uint8_t StreamEmitter::bringRange(const Task& range, std::optional<std::uint8_t> asked)
+{
+    if (const auto there = m_slots.find(range.group, range.firstElement, range.elementCount))
+        return *there;
+    const std::uint8_t slot = asked ? *asked : m_slots.oldest();
+    Task fetch = range;
+    fetch.kind = TaskKind::FetchWeights;
+    fetch.lane = Lane::CopyIn;
+    fetch.micro = MicroBatch{-1};
+    fetch.slot = slot;
+    m_writer.waitForCarried(range.group);
+    const Wait fetched = m_writer.emit(fetch);
+    m_slots.at(slot) = {range.group, fetched.index(), range.firstElement, range.elementCount};
     return slot;
 }
 

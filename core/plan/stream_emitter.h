@@ -35,6 +35,10 @@ public:
     void open(GroupId group);
     // The slot that has the group's weights, or will have.
     std::uint8_t bring(GroupId group, StepIndex version);
+    // The slot that has this tile of embedding or head, or will have: `slot`, if it is not there.
+    std::uint8_t bringRange(const Task& range, std::optional<std::uint8_t> slot = {});
+    // Its weights are in use until this task is over.
+    void keepSlot(std::uint8_t slot, Wait task) { m_slots.at(slot).lastUse = task.index(); }
     // Makes the late update that is due, or else reads the weights from disk. Puts the stage into
     // `fetch` and returns the task to wait for.
     Wait bringTile(Task& fetch);

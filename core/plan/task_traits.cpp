@@ -57,6 +57,8 @@ constexpr std::array kTable{
         P::HostWeights | P::Stage, P::Weights},
     TaskTraits{
         K::FetchFrozen, "FetchFrozen", kCopyIn, kPart, kStep, kNothing, P::Stage, P::Weights},
+    TaskTraits{K::FetchRows, "FetchRows", kCopyIn, kNone, kMicro, kNothing,
+        P::Batch | P::HostWeights, P::Boundary},
     TaskTraits{K::FetchState, "FetchState", kCopyIn, kPart, kStep, kNothing,
         P::HostState | P::HostWeights | P::HostGradient, P::State},
     TaskTraits{K::StoreState, "StoreState", kCopyOut, kPart, kStep, kAlways, P::State,

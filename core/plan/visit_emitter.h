@@ -9,6 +9,7 @@
 #include "core/plan/disk_emitter.h"
 #include "core/plan/plan_writer.h"
 #include "core/plan/step_layout.h"
+#include "core/plan/stream_emitter.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -20,10 +21,12 @@ namespace mr {
 class VisitEmitter
 {
 public:
-    VisitEmitter(PlanWriter& writer, const StepLayout& layout, DiskEmitter& disk)
+    VisitEmitter(
+        PlanWriter& writer, const StepLayout& layout, DiskEmitter& disk, StreamEmitter& stream)
         : m_writer(writer)
         , m_layout(layout)
         , m_disk(disk)
+        , m_stream(stream)
     {
     }
 
@@ -34,7 +37,9 @@ public:
     void list(GroupId group, std::uint8_t weightSlot = 0);
     std::size_t count() const noexcept { return m_tiles.size(); }
 
-    // Fetches as many tiles as there are slots, from this one on.
+    // As many tiles may be on the device, or on their way, with this one.
+    std::size_t slotsFor(std::size_t tile) const;
+    // Fetches so many, from this one on.
     void fetchFirst(std::size_t tile);
     void fetch(std::size_t tile);
     // Updates the tile and brings it home.
@@ -52,10 +57,12 @@ private:
     };
 
     Task make(TaskKind kind, Lane lane, std::size_t tile) const;
+    void fetchWeights(std::size_t tile);
 
     PlanWriter& m_writer;
     const StepLayout& m_layout;
     DiskEmitter& m_disk;
+    StreamEmitter& m_stream;
     std::vector<Tile> m_tiles; // in this step, in the order of their updates
 };
 

@@ -18,6 +18,8 @@ namespace mr {
 struct WeightSlot {
     GroupId group{-1};
     std::int64_t lastUse = -1; // by which task
+    std::int64_t first = 0;    // of a tile; a whole group has 0
+    std::int64_t count = 0;
 };
 
 class WeightSlots
@@ -40,6 +42,15 @@ public:
     {
         const auto slot = std::find_if(m_slots.begin(), m_slots.end(),
             [&](const WeightSlot& each) { return each.group == group; });
+        return slot == m_slots.end() ? std::nullopt : std::optional(indexOf(slot));
+    }
+
+    // The slot that has this tile.
+    std::optional<std::uint8_t> find(GroupId group, std::int64_t first, std::int64_t count) const
+    {
+        const auto slot = std::find_if(m_slots.begin(), m_slots.end(), [&](const WeightSlot& each) {
+            return each.group == group && each.first == first && each.count == count;
+        });
         return slot == m_slots.end() ? std::nullopt : std::optional(indexOf(slot));
     }
 

@@ -66,6 +66,7 @@ Result<PlainRunSpec> describe(const StepBenchSpec& spec, const Device& device)
     run.micro.microBatches = spec.accumulate;
     run.micro.compute =
         resolve(spec.precision, device) == Precision::F32 ? DType::F32 : DType::BF16;
+    run.micro.headPart = kHeadPart;
     run.micro.fp8 = spec.precision == PrecisionChoice::Fp8;
     run.options = spec.options;
     run.light = spec.light;

@@ -1,4 +1,4 @@
-// softcap and crossEntropy against double precision.
+// softcap, crossEntropy and the softmax of a vocabulary in parts against double precision.
 //
 // Tolerances count roundings of the formulas in ops.h; u is the unit roundoff of F32, s that of
 // the stored type. Each is written where it is used.
@@ -45,9 +45,16 @@ LossRow lossRow(const Input& logits, std::int64_t row, std::int64_t cols)
     return r;
 }
 
-void crossEntropy(CaseRun& run, const RowShape& s, LossGradient kind, double cap)
+struct LossInputs {
+    Input logits;
+    Input targets;
+    double cap = 0.0; // 0: none
+    double scale = 0.125;
+};
+
+// Inside the cap, if there is one: as softcap() leaves them.
+LossInputs lossInputs(CaseRun& run, const RowShape& s, double cap)
 {
-    // Inside the cap, if there is one: as softcap() leaves them.
     Input logits = run.random(DType::F32, {s.rows, s.cols}, cap > 0.0 ? 0.1 * cap : 4.0);
     for (double& logit : logits.values)
         logit = cap > 0.0 ? static_cast<double>(static_cast<float>(std::clamp(logit, -cap, cap)))
@@ -57,46 +64,124 @@ void crossEntropy(CaseRun& run, const RowShape& s, LossGradient kind, double cap
     Values targets;
     for (std::int64_t t = 0; t < s.rows; ++t)
         targets.push_back(t % 4 == 3 ? -1.0 : static_cast<double>(t * 5 % s.cols));
-    const Input target = run.given(DType::I32, {s.rows}, targets);
+    return {logits, run.given(DType::I32, {s.rows}, targets), cap};
+}
+
+// Terms in lanes and chunks: cols / 16 + 64 additions cover every tree of 16 lanes or more.
+double sumErrorOf(const RowShape& s)
+{
+    return (static_cast<double>(s.cols) / 16.0 + 64.0) * kU;
+}
+
+void expectLosses(CaseRun& run, const RowShape& s, const LossInputs& in, const TensorView& losses)
+{
+    Values loss, tolerance;
+    for (std::int64_t row = 0; row < s.rows; ++row) {
+        const LossRow r = lossRow(in.logits, row, s.cols);
+        const auto at = static_cast<std::int64_t>(in.targets(row));
+        const double wanted = at < 0 ? 0.0 : in.logits(row * s.cols + at);
+        loss.push_back(at < 0 ? 0.0 : std::log(r.total) + r.top - wanted);
+        // Each exponent is a rounded difference, of at most top - lowest, about 40.
+        tolerance.push_back(at < 0 ? 0.0
+                                   : sumErrorOf(s) + 40.0 * kU +
+                                         3.0 * kU * (std::abs(loss.back()) + r.top - wanted));
+    }
+    run.expect("losses", losses, loss, tolerance);
+}
+
+// Columns [first, first + the view's) of the gradient.
+void expectGradient(CaseRun& run, const RowShape& s, const LossInputs& in, const TensorView& view,
+    std::int64_t first = 0)
+{
+    const double sumError = sumErrorOf(s);
+    Values grad, tolerance;
+    for (std::int64_t row = 0; row < s.rows; ++row) {
+        const LossRow r = lossRow(in.logits, row, s.cols);
+        const auto at = static_cast<std::int64_t>(in.targets(row));
+        for (std::int64_t c = first; c < first + view.dims[1]; ++c) {
+            const double logit = in.logits(row * s.cols + c);
+            const double distance = r.top - logit;
+            const double p = at < 0 ? 0.0 : std::exp(-distance) / r.total;
+            const double t = in.cap > 0.0 ? logit / in.cap : 0.0;
+            const double isTarget = c == at ? 1.0 : 0.0;
+            grad.push_back(at < 0 ? 0.0 : (1.0 - t * t) * in.scale * (p - isTarget));
+            // The slope is a difference to 1: 4 u absolute.
+            const double error =
+                in.scale * (p * (sumError + (distance + 48.0) * kU) + isTarget * 2.0 * kU +
+                               (in.cap > 0.0 ? 4.0 * kU * std::abs(p - isTarget) : 0.0));
+            tolerance.push_back(
+                at < 0 ? 0.0
+                       : error + unitOf(view.dtype) * (std::abs(grad.back()) + error) + 1e-38);
+        }
+    }
+    run.expect("gradLogits", view, grad, tolerance);
+}
+
+void crossEntropy(CaseRun& run, const RowShape& s, LossGradient kind, double cap)
+{
+    const LossInputs in = lossInputs(run, s, cap);
     const DType type = kind == LossGradient::Bf16 ? DType::BF16 : DType::F32;
-    CrossEntropyArgs args{logits.view, target.view, run.blank(DType::F32, {s.rows}), {}, 0.125F,
-        static_cast<float>(cap)};
+    CrossEntropyArgs args{in.logits.view, in.targets.view, run.blank(DType::F32, {s.rows}), {},
+        static_cast<float>(in.scale), static_cast<float>(cap)};
     if (kind == LossGradient::InPlace)
-        args.gradLogits = logits.view;
+        args.gradLogits = in.logits.view;
     else if (kind != LossGradient::None)
         args.gradLogits = run.blank(type, {s.rows, s.cols});
     run.call(run.ops().crossEntropy(args, run.stream()));
-    const auto scale = static_cast<double>(args.scale);
-    // Terms in lanes and chunks: cols / 16 + 64 additions cover every tree of 16 lanes or more.
-    const double sumError = (static_cast<double>(s.cols) / 16.0 + 64.0) * kU;
-    Values loss, lossTolerance, grad, gradTolerance;
-    for (std::int64_t row = 0; row < s.rows; ++row) {
-        const LossRow r = lossRow(logits, row, s.cols);
-        const std::int64_t t0 = row * s.cols;
-        const auto at = static_cast<std::int64_t>(target(row));
-        const double wanted = at < 0 ? 0.0 : logits(t0 + at);
-        loss.push_back(at < 0 ? 0.0 : std::log(r.total) + r.top - wanted);
-        // Each exponent is a rounded difference, of at most top - lowest, about 40.
-        lossTolerance.push_back(
-            at < 0 ? 0.0
-                   : sumError + 40.0 * kU + 3.0 * kU * (std::abs(loss.back()) + r.top - wanted));
-        for (std::int64_t c = 0; c < s.cols; ++c) {
-            const double distance = r.top - logits(t0 + c);
-            const double p = at < 0 ? 0.0 : std::exp(-distance) / r.total;
-            const double t = cap > 0.0 ? logits(t0 + c) / cap : 0.0;
-            const double slope = 1.0 - t * t;
-            grad.push_back(at < 0 ? 0.0 : slope * scale * (p - (c == at ? 1.0 : 0.0)));
-            // The slope is a difference to 1: 4 u absolute.
-            const double error =
-                scale * (p * (sumError + (distance + 48.0) * kU) + (c == at ? 2.0 * kU : 0.0) +
-                            (cap > 0.0 ? 4.0 * kU * std::abs(p - (c == at ? 1.0 : 0.0)) : 0.0));
-            gradTolerance.push_back(
-                at < 0 ? 0.0 : error + unitOf(type) * (std::abs(grad.back()) + error) + 1e-38);
-        }
-    }
-    run.expect("losses", args.losses, loss, lossTolerance);
+    expectLosses(run, s, in, args.losses);
     if (kind != LossGradient::None)
-        run.expect("gradLogits", args.gradLogits, grad, gradTolerance);
+        expectGradient(run, s, in, args.gradLogits);
+}
+
+// Some columns of a matrix, side by side.
+Input columnsOf(
+    CaseRun& run, const Input& all, const RowShape& s, std::int64_t first, std::int64_t count)
+{
+    Values values;
+    for (std::int64_t row = 0; row < s.rows; ++row)
+        for (std::int64_t c = first; c < first + count; ++c)
+            values.push_back(all(row * s.cols + c));
+    return run.given(DType::F32, {s.rows, count}, values);
+}
+
+// By parts of so many columns, in place for F32.
+void softmaxParts(
+    CaseRun& run, const RowShape& s, DType type, double cap, std::int64_t columnsOfPart)
+{
+    const LossInputs in = lossInputs(run, s, cap);
+    const std::int64_t parts = (s.cols + columnsOfPart - 1) / columnsOfPart;
+    std::vector<Input> logits;
+    SoftmaxPartArgs part;
+    part.targets = in.targets.view;
+    part.tops = run.blank(DType::F32, {s.rows, parts});
+    part.sums = run.blank(DType::F32, {s.rows, parts});
+    part.targetLogits = run.blank(DType::F32, {s.rows});
+    for (; part.part < parts; ++part.part) {
+        part.first = part.part * columnsOfPart;
+        logits.push_back(
+            columnsOf(run, in.logits, s, part.first, std::min(columnsOfPart, s.cols - part.first)));
+        part.logits = logits.back().view;
+        run.call(run.ops().softmaxPart(part, run.stream()));
+    }
+    const JoinSoftmaxArgs joined{part.tops, part.sums, part.targets, part.targetLogits,
+        run.blank(DType::F32, {s.rows}), run.blank(DType::F32, {s.rows}),
+        run.blank(DType::F32, {s.rows})};
+    run.call(run.ops().joinSoftmax(joined, run.stream()));
+    expectLosses(run, s, in, joined.losses);
+    SoftmaxGradientArgs gradient;
+    gradient.targets = part.targets;
+    gradient.top = joined.top;
+    gradient.total = joined.total;
+    gradient.scale = static_cast<float>(in.scale);
+    gradient.softcap = static_cast<float>(cap);
+    for (const Input& each : logits) {
+        gradient.logits = each.view;
+        gradient.gradLogits =
+            type == DType::F32 ? each.view : run.blank(type, {s.rows, each.view.dims[1]});
+        run.call(run.ops().softmaxGradient(gradient, run.stream()));
+        expectGradient(run, s, in, gradient.gradLogits, gradient.first);
+        gradient.first += each.view.dims[1];
+    }
 }
 
 constexpr std::pair<LossGradient, const char*> kKinds[] = {{LossGradient::None, " losses only"},
@@ -110,6 +195,15 @@ void addCrossEntropyCases(Table& table, const RowShape& s)
             push(table, "crossEntropy", DType::F32, s,
                 (std::string(words) + (cap > 0.0 ? " capped" : "")).c_str(),
                 [s, kind = kind, cap](CaseRun& run) { crossEntropy(run, s, kind, cap); });
+}
+
+void addPartCases(Table& table, const char* op, const RowShape& s, std::int64_t columnsOfPart)
+{
+    for (const DType type : {DType::F32, DType::BF16})
+        for (const double cap : {0.0, 30.0})
+            push(table, op, type, s,
+                fmt::format(" in parts of {}{}", columnsOfPart, cap > 0.0 ? " capped" : "").c_str(),
+                [=](CaseRun& run) { softmaxParts(run, s, type, cap, columnsOfPart); });
 }
 
 } // namespace
@@ -126,6 +220,11 @@ void addLossCases(Table& table)
                 [=](CaseRun& run) { softcap(run, s, spread); });
         addCrossEntropyCases(table, s);
     }
+    addPartCases(table, "joinSoftmax", {1, 1}, 1);
+    addPartCases(table, "softmaxPart", {9, 517}, 256); // the last one is 5 wide
+    addPartCases(table, "softmaxGradient", {5, 520}, 260);
+    addPartCases(table, "softmaxPart", {3, 4101}, 2050); // the last one is one column
+    addPartCases(table, "softmaxPart", {2, 20'000}, 8192);
     Table late;
     const RowShape some{3, 2050};
     push(late, "softcap", DType::F32, some, "", [=](CaseRun& run) { softcap(run, some, 25.0); });
@@ -135,6 +234,7 @@ void addLossCases(Table& table)
 void addModelSizeLossCases(Table& table)
 {
     addCrossEntropyCases(table, {7, 152'064});
+    addPartCases(table, "softmaxPart", {7, 152'064}, 8192);
 }
 
 } // namespace mr::conformance

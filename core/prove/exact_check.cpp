@@ -114,6 +114,7 @@ PlainRunSpec plainRunSpec(const TinyRun& run)
     PlainRunSpec spec;
     spec.config = run.config;
     spec.micro = {run.seqLen, run.microBatch, run.accumulate, run.compute, run.fp8};
+    spec.micro.headPart = run.headPart;
     spec.micro.dropout = run.dropout;
     spec.policy = run.policy;
     spec.options = run.options;

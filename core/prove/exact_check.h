@@ -34,7 +34,8 @@ struct TinyRun {
     std::map<std::string, std::string> options;
     LightChoice light = {};
     DType compute = DType::F32;
-    bool fp8 = false; // MicroShape::fp8
+    bool fp8 = false;          // MicroShape::fp8
+    std::int64_t headPart = 0; // MicroShape::headPart
     std::int64_t accumulate = 3;
     Recompute recompute = Recompute::None;
     double clipNorm = 1.0;

@@ -187,15 +187,47 @@ void addBlock(const ParamTable& trained, GroupId group, bool hasBackward, const 
 }
 
 // The gradients of rows of a tied head.
-void addTokenRows(
-    const std::vector<TokenRun>& runs, const RunProduct& head, bool mayAddUp, ProductList& list)
+// `first`: the row of the matrix that is the first of the product's.
+void addTokenRows(const std::vector<TokenRun>& runs, const RunProduct& head, std::int64_t first,
+    bool mayAddUp, ProductList& list)
 {
     const WindowShape::Side columns{head.in, 0};
-    for (const TokenRun& run : runs)
-        list.addWindow(head,
-            {run.count, head.in, head.tokens, {head.out, run.firstToken}, columns, columns, true,
+    for (const TokenRun& run : runs) {
+        const std::int64_t begin = std::max(run.firstToken, first);
+        const std::int64_t end = std::min(run.firstToken + run.count, first + head.out);
+        if (begin < end)
+            list.addWindow(head,
+                {end - begin, head.in, head.tokens, {head.out, begin - first}, columns, columns,
+                    true, false},
+                DType::F32, mayAddUp);
+    }
+}
+
+// A vocabulary in parts (head_parts.cpp). The gradient of the input is summed over them by its
+// product, which no other route does otherwise.
+void addHeadParts(const ModelConfig& config, const ParamTable& trained, const MicroShape& shape,
+    RunProduct product, ProductList& list)
+{
+    const HeadParts parts = headParts(config, shape);
+    const std::int64_t chunk = headChunkRows(shape.tokens(), config.vocab);
+    const bool mayAddUp = shape.microBatches > 1;
+    const DType gradient = mayAddUp || config.tiedEmbedding ? DType::F32 : shape.compute;
+    const WindowShape::Side columns{product.in, 0};
+    for (std::int64_t part = 0; part < parts.count(); ++part) {
+        product.out = parts.rowsOf(part);
+        product.tokens = shape.tokens();
+        list.addWindow(product,
+            {product.tokens, product.in, product.out, {product.out, 0}, columns, columns, false,
                 false},
-            DType::F32, mayAddUp);
+            DType::F32, false);
+        if (trainsHeadMatrix(trained))
+            list.addWeightGradient(product, gradient, mayAddUp);
+        addTokenRows(tokenRuns(trained), product, parts.first(part), mayAddUp, list);
+        for (const std::int64_t tokens : piecesOf(shape.tokens(), chunk)) {
+            product.tokens = tokens;
+            list.addForward(product, DType::F32);
+        }
+    }
 }
 
 // Logits by chunks, gradients by larger ones (head.cpp).
@@ -207,6 +239,8 @@ void addHead(const ModelConfig& config, const ParamTable& trained, const MicroSh
     product.compute = shape.compute;
     product.in = config.hidden;
     product.out = config.vocab;
+    if (headParts(config, shape).areSeveral())
+        return addHeadParts(config, trained, shape, product, list);
     const std::int64_t chunk = headChunkRows(shape.tokens(), config.vocab);
     const std::int64_t most = headProductRows(config, shape);
     const bool mayAddUp = shape.microBatches > 1 || most < shape.tokens();
@@ -217,7 +251,7 @@ void addHead(const ModelConfig& config, const ParamTable& trained, const MicroSh
         if (trainsHeadMatrix(trained))
             list.addWeightGradient(product, gradient, mayAddUp);
         if (config.tiedEmbedding)
-            addTokenRows(tokenRuns(trained), product, mayAddUp, list);
+            addTokenRows(tokenRuns(trained), product, 0, mayAddUp, list);
         for (const std::int64_t tokens : piecesOf(rows, std::min(chunk, rows))) {
             product.tokens = tokens;
             list.addForward(product, DType::F32);

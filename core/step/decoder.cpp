@@ -86,12 +86,33 @@ Status Decoder::advance(
     return logitsAt(count - 1, logits);
 }
 
+// No plan is running, so the slots are free.
+Status Decoder::logitsByTiles(const LayerContext& context, const TensorView& x)
+{
+    const VocabularyTiles& tiles = m_memory.vocabulary();
+    for (int i = 0; i < tiles.count(); ++i) {
+        const VocabularyTile tile = tiles.at(i);
+        Task fetch;
+        fetch.kind = TaskKind::FetchWeights;
+        fetch.group = GroupId{static_cast<std::int32_t>(m_memory.groupCount()) - 1};
+        const std::byte* from = m_memory.hostState(fetch.group, StatePart::High, tile.first, -1);
+        MR_TRY(m_stream.copy(m_memory.weightBytes(fetch),
+            {from, static_cast<std::size_t>(tile.count) * sizeOf(m_memory.compute())}));
+        if (i == 0)
+            MR_TRY(beginLogits(context, m_memory.headNorm(fetch), x, m_memory.head));
+        MR_TRY(logitsOfTile(context, m_memory.headTile(fetch, tile), m_memory.head));
+    }
+    return {};
+}
+
 Status Decoder::logitsAt(std::int64_t row, std::span<float> logits)
 {
     const LayerContext context{
         &m_device.ops(), &m_stream, &m_config, m_memory.batches[0], m_memory.constants};
     const TensorView last = m_memory.boundaries().of(0, m_config.layers).rows(row, 1);
-    MR_TRY(headLogits(context, m_memory.headWeights, last, m_memory.head));
+    MR_TRY(m_memory.vocabulary().any()
+               ? logitsByTiles(context, last)
+               : headLogits(context, m_memory.headWeights, last, m_memory.head));
     return m_copier.toHost(std::as_writable_bytes(logits), m_memory.head.logits.data, m_stream);
 }
 

@@ -39,7 +39,7 @@ void bindState(const TierStore& tiers, GroupId id, DType compute, GroupMemory& g
         group.state[static_cast<std::size_t>(StatePart::High)] = group.weights;
 }
 
-// Blocks take turns in shared slots (GradientHomes); embedding and head have bytes of their own.
+// Blocks take turns in shared slots (GradientHomes), and so may embedding and head.
 void bindGradient(
     const TierStore& tiers, GroupId id, bool isBlock, DType compute, GroupMemory& group)
 {
@@ -50,10 +50,14 @@ void bindGradient(
         return shared.data() + shared.size() / static_cast<std::size_t>(slots) * index;
     };
     const auto own = [&](MemoryUse use) { return tiers.find(Tier::Device, use, id).data(); };
+    const GroupId head{static_cast<std::int32_t>(tiers.plan().sumBytes.size()) - 1};
     const auto before = static_cast<std::size_t>(group.sentFirst);
     group.accumulator = isBlock && homes.sumSlots > 0
                             ? slot(MemoryUse::Accumulators, homes.sumSlots)
                             : own(MemoryUse::Accumulators);
+    if (id.value == 0 && homes.endsShare)
+        group.accumulator = tiers.find(Tier::Device, MemoryUse::Accumulators, head).data() +
+                            static_cast<std::size_t>(homes.embeddingFirst) * sizeof(float);
     if (!group.accumulator)
         return; // evaluation only
     const auto index = static_cast<std::size_t>(id.value);

@@ -23,6 +23,7 @@ void PassTasks::beginStep(const StepPlan& plan, const StepInputs& inputs)
         [](const Task& task) { return task.kind == TaskKind::Backward; });
     std::fill(m_accumulated.begin(), m_accumulated.end(), false);
     m_sumIsLeft = false;
+    m_firstOfHead = MicroBatch{-1};
 }
 
 Status PassTasks::enqueue(
@@ -40,6 +41,8 @@ Status PassTasks::enqueue(
         return fetchWeights(task, stream);
     case TaskKind::FetchFrozen:
         return fetchFrozen(task, stream);
+    case TaskKind::FetchRows:
+        return fetchRows(task, stream);
     case TaskKind::SendWeights:
         return sendWeights(task, stream);
     case TaskKind::SaveBoundary:
@@ -116,10 +119,15 @@ Status PassTasks::forward(const StepPlan& plan, TaskIndex index, Stream& stream)
     const std::int64_t layer = task.group.value;
     if (layer == 0 && task.micro.value == 0)
         MR_TRY(m_memory.tokenRows.place(stream));
+    const bool isTiled = m_memory.vocabulary().any();
+    if (layer == 0 && isTiled)
+        return {}; // its rows have come (fetchRows)
     if (layer == 0)
         return m_device.ops().embed({context.batch.ids, m_memory.embedding,
                                         m_memory.boundaries().of(slot, 0), embeddingScale()},
             stream);
+    if (layer + 1 == m_memory.groupCount() && isTiled)
+        return forwardTile(task, context);
     const LayerInput input = inputOf(task);
     if (layer + 1 == m_memory.groupCount())
         return forwardHead(context, m_memory.headWeights, input, m_memory.head,
@@ -139,7 +147,7 @@ Status PassTasks::backward(const Task& task, const StepInputs& inputs, Stream& s
     const bool accumulate = m_accumulated[group];
     m_accumulated[group] = true;
     if (task.group.value + 1 == m_memory.groupCount())
-        return backwardHeadTask(task, inputs.lossScale, accumulate, context);
+        return backwardHeadTask(task, inputs.lossScale, context);
     if (group == 0)
         return backwardEmbedding(context.batch, grad, accumulate, stream);
     const GroupMemory& memory = m_memory.group(task.group);
@@ -167,10 +175,51 @@ Status PassTasks::backwardEmbedding(
         stream);
 }
 
-Status PassTasks::backwardHeadTask(
-    const Task& task, float lossScale, bool accumulate, const LayerContext& context)
+// The first tile, which has the norm, begins the head's work with a micro-batch.
+Status PassTasks::forwardTile(const Task& task, const LayerContext& context)
+{
+    const VocabularyTiles& tiles = m_memory.vocabulary();
+    const int index = tiles.indexOf(task.firstElement, task.elementCount).value_or(0);
+    const HeadScratch scratch = m_memory.headOf(slotOf(task));
+    if (index == 0)
+        MR_TRY(beginHead(context, m_memory.headNorm(task), inputOf(task), scratch));
+    MR_TRY(softmaxOfTile(context, m_memory.headTile(task, tiles.at(index)), scratch));
+    if (index + 1 < tiles.count())
+        return {};
+    return joinHead(context, scratch, m_memory.scalars.losses, task.micro.value);
+}
+
+Status PassTasks::backwardTile(
+    const Task& task, const LayerContext& context, const HeadBackward& backward)
+{
+    const VocabularyTiles& tiles = m_memory.vocabulary();
+    const int index = tiles.indexOf(task.firstElement, task.elementCount).value_or(0);
+    const HeadScratch scratch = m_memory.headOf(slotOf(task));
+    MR_TRY(gradientsOfTile(context, m_memory.headTile(task, tiles.at(index)), scratch, backward));
+    if (index > 0)
+        return {};
+    return endHead(context, m_memory.headNorm(task), inputOf(task), scratch, backward);
+}
+
+// The host's plane is pinned, so the device reads the rows where they are.
+Status PassTasks::fetchRows(const Task& task, Stream& stream)
+{
+    const VocabularyShape& shape = m_memory.vocabulary().shape;
+    const TensorView out = m_memory.boundaries().of(slotOf(task), 0);
+    const auto buffer = static_cast<std::size_t>(task.micro.value) % m_memory.batches.size();
+    std::byte* rows = m_memory.hostState(task.group, StatePart::High, 0, -1);
+    m_traffic.toDevice += static_cast<std::int64_t>(out.bytes());
+    return m_device.ops().embed(
+        {m_memory.batches[buffer].ids, matrixView(rows, m_memory.compute(), shape.rows, shape.cols),
+            out, embeddingScale()},
+        stream);
+}
+
+Status PassTasks::backwardHeadTask(const Task& task, float lossScale, const LayerContext& context)
 {
     const std::int64_t slot = slotOf(task);
+    if (m_firstOfHead.value < 0)
+        m_firstOfHead = task.micro;
     HeadBackward backward;
     backward.gradients = m_memory.headGradients;
     if (m_memory.tokenRows.any() && m_config.tiedEmbedding)
@@ -179,9 +228,10 @@ Status PassTasks::backwardHeadTask(
     backward.micro = task.micro.value;
     backward.product = m_memory.headProduct;
     backward.gradX = m_memory.boundaries().gradient(slot);
-    backward.accumulate = accumulate;
-    backward.accumulateMatrix = accumulate;
+    backward.accumulate = backward.accumulateMatrix = m_firstOfHead != task.micro;
     backward.lossScale = lossScale;
+    if (m_memory.vocabulary().any())
+        return backwardTile(task, context, backward);
     return backwardHead(context, m_memory.headWeights, inputOf(task), m_memory.head, backward);
 }
 
@@ -230,7 +280,7 @@ Status PassTasks::moveActivations(const Task& task, Stream& stream)
 Status PassTasks::fetchWeights(const Task& task, Stream& stream)
 {
     std::byte* weights = m_memory.weightBytes(task);
-    const auto first = static_cast<std::size_t>(task.firstElement);
+    const auto first = static_cast<std::size_t>(task.firstElement - m_memory.weightsFirst(task));
     const auto count = static_cast<std::size_t>(task.elementCount);
     const std::byte* high =
         m_memory.hostState(task.group, StatePart::High, task.firstElement, task.stage);

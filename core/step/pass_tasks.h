@@ -32,8 +32,11 @@ private:
     Status backward(const Task& task, const StepInputs& inputs, Stream& stream);
     Status backwardEmbedding(
         const BatchViews& batch, const TensorView& grad, bool accumulate, Stream& stream);
-    Status backwardHeadTask(
-        const Task& task, float lossScale, bool accumulate, const LayerContext& context);
+    Status backwardHeadTask(const Task& task, float lossScale, const LayerContext& context);
+    Status forwardTile(const Task& task, const LayerContext& context);
+    Status backwardTile(
+        const Task& task, const LayerContext& context, const HeadBackward& backward);
+    Status fetchRows(const Task& task, Stream& stream);
     Status fetchBatch(const Task& task, Stream& stream);
     Status fetchWeights(const Task& task, Stream& stream);
     Status fetchFrozen(const Task& task, Stream& stream);
@@ -58,6 +61,7 @@ private:
     StepIndex m_step = 0;
     std::uint64_t m_seed = 0;
     std::vector<bool> m_accumulated; // by group: a micro-batch of this step is in already
+    MicroBatch m_firstOfHead{-1};    // whose gradients begin the head's sums in this step
     bool m_sumIsLeft = false;        // the next pass adds the parts of the last block's output
 };
 

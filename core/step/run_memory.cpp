@@ -29,6 +29,7 @@ Result<std::unique_ptr<RunMemory>> RunMemory::create(const TierStore& tiers,
     memory->m_stateSlots = tiers.plan().stateSlots;
     memory->m_slots = microsInFlight;
     memory->m_recompute = recompute;
+    memory->m_vocabulary = tiers.plan().vocabulary;
     MR_TRY(memory->bindGroups(tiers, config, table));
     MR_TRY(memory->bindWork(tiers, config, table));
     MR_TRY(memory->bindBatches(tiers, config, batchBuffers));
@@ -88,9 +89,12 @@ void RunMemory::bindEnds(const TierStore& tiers, const ModelConfig& config, cons
         return isTrained ? slotView(table, id, kind, group.weights, m_shape.compute)
                          : slotView(wholeModel(table), id, kind, group.frozen, m_shape.compute);
     };
-    embedding = weight(embed, first, SlotKind::Embedding);
-    headWeights.norm = weight(headGroup, last, SlotKind::FinalNorm);
-    headWeights.matrix = config.tiedEmbedding ? embedding : weight(headGroup, last, SlotKind::Head);
+    if (!m_vocabulary.any()) {
+        embedding = weight(embed, first, SlotKind::Embedding);
+        headWeights.norm = weight(headGroup, last, SlotKind::FinalNorm);
+        headWeights.matrix =
+            config.tiedEmbedding ? embedding : weight(headGroup, last, SlotKind::Head);
+    }
     // Null in an evaluation, and of what is frozen.
     const auto gradient = [&](const GroupMemory& group, GroupId id, SlotKind kind) {
         return group.accumulator ? slotView(table, id, kind, group.accumulator, group.sumType)
@@ -129,7 +133,7 @@ Status RunMemory::bindWork(
     layoutScratch(config, m_shape, device(MemoryUse::Workspace), scratch);
     const bool trains = std::any_of(m_groups.begin(), m_groups.end(),
         [](const GroupMemory& group) { return group.accumulator != nullptr; });
-    layoutHead(config, m_shape, trains, device(MemoryUse::Head), head);
+    bindHead(config, trains, device(MemoryUse::Head));
     if (std::byte* product = device(MemoryUse::HeadProduct))
         headProduct = matrixView(product, DType::F32, config.vocab, config.hidden);
     if (std::byte* cache = device(MemoryUse::KeyValueCache))
@@ -145,6 +149,41 @@ Status RunMemory::bindWork(
     std::memcpy(hostScalars.scalars.data, &none, sizeof none);
     staging = tiers.find(Tier::PinnedHost, MemoryUse::Staging);
     return staging.empty() ? missing(MemoryUse::Staging) : Status();
+}
+
+void RunMemory::bindHead(const ModelConfig& config, bool trains, std::byte* bytes)
+{
+    if (!m_vocabulary.any()) {
+        layoutHead(config, m_shape, trains, bytes, head);
+        return;
+    }
+    m_headRows.resize(static_cast<std::size_t>(m_slots));
+    for (HeadRows& rows : m_headRows)
+        bytes += layoutHeadRows(config, m_shape, trains, bytes, rows);
+    layoutHeadTile(config, m_shape, trains, bytes, head);
+    head.rows = m_headRows.front();
+}
+
+HeadScratch RunMemory::headOf(std::int64_t slot) const
+{
+    HeadScratch own = head;
+    if (!m_headRows.empty())
+        own.rows = m_headRows[static_cast<std::size_t>(slot)];
+    return own;
+}
+
+HeadTile RunMemory::headTile(const Task& task, const VocabularyTile& tile) const
+{
+    const VocabularyShape& shape = m_vocabulary.shape;
+    const std::int64_t at = shape.headFirst + tile.firstRow * shape.cols - tile.first;
+    return {matrixView(m_weightSlots[task.slot] + static_cast<std::size_t>(at) * sizeOf(compute()),
+                compute(), tile.rows, shape.cols),
+        tile.firstRow};
+}
+
+TensorView RunMemory::headNorm(const Task& task) const
+{
+    return vectorView(m_weightSlots[task.slot], compute(), m_vocabulary.shape.cols);
 }
 
 Status RunMemory::bindBatches(

@@ -62,6 +62,20 @@ public:
     std::byte* weightBytes(const Task& task) const;
     // Weights in the compute type that a task behind backward reads or changes.
     std::byte* updatedWeights(const Task& task) const;
+    // The first element of its group in the weights that a task finds on the device: of a tile of
+    // embedding or head the first of its range.
+    std::int64_t weightsFirst(const Task& task) const noexcept
+    {
+        return m_vocabulary.any() && isEnd(task.group) ? task.firstElement : 0;
+    }
+    // Tiles of the head's matrix, where the home of embedding and head is the host.
+    const VocabularyTiles& vocabulary() const noexcept { return m_vocabulary; }
+    // Rows [first, first + n) of it, in the slot of the task that is about the tile.
+    HeadTile headTile(const Task& task, const VocabularyTile& tile) const;
+    // The final norm, in the slot of a task about the first tile.
+    TensorView headNorm(const Task& task) const;
+    // Scratch of the head for a micro-batch in flight.
+    HeadScratch headOf(std::int64_t slot) const;
     // The slots of such a task.
     VisitSlots slotsOf(const Task& task) const noexcept
     {
@@ -125,11 +139,16 @@ private:
     RunMemory() = default;
     Status bindGroups(const TierStore& tiers, const ModelConfig& config, const ParamTable& table);
     void bindEnds(const TierStore& tiers, const ModelConfig& config, const ParamTable& table);
+    void bindHead(const ModelConfig& config, bool trains, std::byte* bytes);
     Status bindWork(const TierStore& tiers, const ModelConfig& config, const ParamTable& table);
     Status bindBatches(
         const TierStore& tiers, const ModelConfig& config, std::int64_t deviceBuffers);
 
+    bool isEnd(GroupId id) const noexcept { return id.value == 0 || id.value + 1 == groupCount(); }
+
     MicroShape m_shape;
+    VocabularyTiles m_vocabulary;
+    std::vector<HeadRows> m_headRows; // by micro-batch in flight, where the matrix comes by tiles
     StateCodec m_codec = StateCodec::Plain;
     Optimizer m_optimizer = Optimizer::AdamW;
     std::int64_t m_slots = 1;

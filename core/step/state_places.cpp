@@ -29,6 +29,7 @@ StateViews stateOnDevice(
         std::int64_t offset = first;
         if (isWeights(memory, group, part)) {
             base = isLight(memory.optimizer()) ? memory.updatedWeights(task) : group.weights;
+            offset = first - memory.weightsFirst(task);
         } else if (!group.stateOnDevice) {
             base = memory.stateSlots[memory.slotsOf(task).state].parts[index];
             offset = first - task.firstElement;

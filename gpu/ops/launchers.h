@@ -55,6 +55,9 @@ Status launchSoftcap(const SoftcapArgs& args, cudaStream_t stream);
 
 // cross_entropy.cu
 Status launchCrossEntropy(const CrossEntropyArgs& args, cudaStream_t stream);
+Status launchSoftmaxPart(const SoftmaxPartArgs& args, cudaStream_t stream);
+Status launchJoinSoftmax(const JoinSoftmaxArgs& args, cudaStream_t stream);
+Status launchSoftmaxGradient(const SoftmaxGradientArgs& args, cudaStream_t stream);
 
 // reductions.cu
 Status launchSum(const SumArgs& args, cudaStream_t stream);

@@ -7,9 +7,9 @@
 ops=(accumulate adamw adamwCompact adapterNorms add attention attentionBackward averageSquares
     biasGradient cast codeProduct columnDots columnEnergy columnSquares crossEntropy dequantizeNf4
     dropout embed embedBackward fill finishGradient gatherColumns headNormRope headNormRopeBackward
-    join lightStepSize lightUpdate linear linearBackwardInput linearBackwardWeight normBlocks
+    join joinSoftmax lightStepSize lightUpdate linear linearBackwardInput linearBackwardWeight normBlocks
     normJoin projectedStep projectGradient projectionSigns quantize rmsNorm rmsNormBackward rope
-    rowSquares scaleColumns scatterColumns softcap split sum swiglu swigluBackward windowProduct)
+    rowSquares scaleColumns scatterColumns softcap softmaxGradient softmaxPart split sum swiglu swigluBackward windowProduct)
 
 was_skipped() { [[ $verdict == skipped* ]]; }
 

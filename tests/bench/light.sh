@@ -129,7 +129,7 @@ plans() {
     echo "|---|---|---|---|---|---|---|---|---|"
     local model pc
     for model in qwen2.5-1.5b qwen3-4b qwen3-8b qwen3-14b; do
-        for pc in "8 12.5 16" "12 27.5 32" "16 27.5 32" "24 58 64"; do
+        for pc in "8 12.5 16" "8 27.5 32" "12 27.5 32" "16 27.5 32" "24 58 64"; do
             read -r device host whole <<<"$pc"
             echo "| $model | $device, $whole | $(plan "$model" "$device" "$host") | $(plan "$model" "$device" "$host" \
                 --policy-option state=compact) | $(plan "$model" "$device" "$host" --optimizer factored) | $(plan \

@@ -276,6 +276,47 @@ Status crossEntropy(OpRig& rig, const ModelShape& model)
     return rig.ops().crossEntropy(args, rig.stream());
 }
 
+// A chunk of rows with a part of the vocabulary.
+Status softmaxPart(OpRig& rig, const ModelShape& model)
+{
+    const std::int64_t rows = headChunkRows(kTokens, model.vocab);
+    const std::int64_t parts = (model.vocab + kHeadPart - 1) / kHeadPart;
+    SoftmaxPartArgs args;
+    args.logits = rig.read(DType::F32, rows, kHeadPart);
+    args.targets = rig.integers(std::vector<std::int32_t>(static_cast<std::size_t>(rows), 0));
+    args.tops = rig.written(DType::F32, rows, parts);
+    args.sums = rig.written(DType::F32, rows, parts);
+    args.targetLogits = flat(rig.written(DType::F32, 1, rows));
+    return rig.ops().softmaxPart(args, rig.stream());
+}
+
+Status joinSoftmax(OpRig& rig, const ModelShape& model)
+{
+    const std::int64_t rows = headChunkRows(kTokens, model.vocab);
+    const std::int64_t parts = (model.vocab + kHeadPart - 1) / kHeadPart;
+    JoinSoftmaxArgs args;
+    args.tops = rig.read(DType::F32, rows, parts);
+    args.sums = rig.read(DType::F32, rows, parts);
+    args.targets = rig.integers(std::vector<std::int32_t>(static_cast<std::size_t>(rows), 0));
+    args.targetLogits = flat(rig.read(DType::F32, 1, rows));
+    for (TensorView* view : {&args.top, &args.total, &args.losses})
+        *view = flat(rig.written(DType::F32, 1, rows));
+    return rig.ops().joinSoftmax(args, rig.stream());
+}
+
+Status softmaxGradient(OpRig& rig, const ModelShape& model)
+{
+    const std::int64_t rows = headChunkRows(kTokens, model.vocab);
+    SoftmaxGradientArgs args;
+    args.logits = rig.read(DType::F32, rows, kHeadPart);
+    args.targets = rig.integers(std::vector<std::int32_t>(static_cast<std::size_t>(rows), 0));
+    args.top = flat(rig.read(DType::F32, 1, rows));
+    args.total = flat(rig.read(DType::F32, 1, rows));
+    args.gradLogits = rig.written(kCompute, rows, kHeadPart);
+    args.scale = 1.0F / static_cast<float>(kTokens);
+    return rig.ops().softmaxGradient(args, rig.stream());
+}
+
 Status sum(OpRig& rig, const ModelShape& /*model*/)
 {
     return rig.ops().sum(
@@ -299,6 +340,9 @@ constexpr CountedOp kOps[] = {
     {"swiglu", {4, 1}, swiglu, nullptr},
     {"add", {4, 1}, add, nullptr},
     {"crossEntropy", {2, 1}, crossEntropy, nullptr},
+    {"softmaxPart", {2, 1}, softmaxPart, nullptr},
+    {"joinSoftmax", {1, 1}, joinSoftmax, nullptr},
+    {"softmaxGradient", {2, 1}, softmaxGradient, nullptr},
     {"sum", {1, 1}, sum, nullptr},
     {"swigluBackward", {4, 1}, swigluBackward, nullptr},
     {"attentionBackward", kOneHead, attentionBackward, nullptr},

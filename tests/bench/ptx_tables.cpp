@@ -59,6 +59,9 @@ constexpr Reason kReasons[] = {
         "every element is looked up among 16 numbers, and eight lanes read one byte and two "
         "numbers of their block; these stay in the first cache, and memory takes several times as "
         "long"},
+    {"joinSoftmax", true, false, false,
+        "a thread reads the numbers of its row one after the other, a few for each 8,192 logits; "
+        "the first cache keeps them"},
     {"adapterNorms", true, false, false,
         "a warp reads one element of B for all its lanes; B stays in the first cache"},
     {"scaleColumns", true, false, true,

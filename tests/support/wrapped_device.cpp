@@ -150,6 +150,18 @@ public:
     {
         return forward("crossEntropy", &Ops::crossEntropy, args, stream);
     }
+    Status softmaxPart(const SoftmaxPartArgs& args, Stream& stream) override
+    {
+        return forward("softmaxPart", &Ops::softmaxPart, args, stream);
+    }
+    Status joinSoftmax(const JoinSoftmaxArgs& args, Stream& stream) override
+    {
+        return forward("joinSoftmax", &Ops::joinSoftmax, args, stream);
+    }
+    Status softmaxGradient(const SoftmaxGradientArgs& args, Stream& stream) override
+    {
+        return forward("softmaxGradient", &Ops::softmaxGradient, args, stream);
+    }
 
     Status sum(const SumArgs& args, Stream& stream) override
     {

@@ -37,6 +37,8 @@ constexpr std::array kTasks = {
         TimelineClass::DiskWrite},
     TaskWord{"FetchWeights", QT_TRANSLATE_NOOP("mr::ui::TimelineWords", "Fetch weights"),
         TimelineClass::Weights},
+    TaskWord{"FetchRows", QT_TRANSLATE_NOOP("mr::ui::TimelineWords", "Fetch rows of the embedding"),
+        TimelineClass::Weights},
     TaskWord{"FetchFrozen", QT_TRANSLATE_NOOP("mr::ui::TimelineWords", "Fetch frozen weights"),
         TimelineClass::Weights},
     TaskWord{"FetchState", QT_TRANSLATE_NOOP("mr::ui::TimelineWords", "Fetch optimizer state"),

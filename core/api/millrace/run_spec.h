@@ -108,6 +108,10 @@ struct RunSpec {
     TrainOrder train = TrainOrder::Together;
     std::int64_t blockSteps = 0; // of a turn with train blocks; 0: two rounds, and at least 20
     RecomputeChoice recompute = RecomputeChoice::Auto;
+    // Rows of the head's matrix in a part, by which its sums over a larger vocabulary are formed;
+    // decides bits. 0: in one, as earlier programs did and as a record without it says; -1: 8,192.
+    // No setting.
+    std::int64_t headPart = -1;
     std::int64_t checkpointEvery = 0;    // steps; 0: not by steps
     std::int64_t checkpointMinutes = 15; // after the last one; 0: not by time
     std::int64_t keepCheckpoints = 2;    // the newest; the best by evaluation stays, too

@@ -253,6 +253,18 @@ public:
     {
         return pooled<checkCrossEntropy, cpu::crossEntropy>(args, stream);
     }
+    Status softmaxPart(const SoftmaxPartArgs& args, Stream& stream) override
+    {
+        return pooled<checkSoftmaxPart, cpu::softmaxPart>(args, stream);
+    }
+    Status joinSoftmax(const JoinSoftmaxArgs& args, Stream& stream) override
+    {
+        return pooled<checkJoinSoftmax, cpu::joinSoftmax>(args, stream);
+    }
+    Status softmaxGradient(const SoftmaxGradientArgs& args, Stream& stream) override
+    {
+        return pooled<checkSoftmaxGradient, cpu::softmaxGradient>(args, stream);
+    }
 
     Status sum(const SumArgs& args, Stream& stream) override
     {

@@ -130,7 +130,9 @@ private Q_SLOTS:
         Result<RunSpec> read = runSpecFromJson("{}");
 
         QVERIFY(read.ok());
-        QCOMPARE(toJson(read.value()), toJson(RunSpec()));
+        RunSpec want;
+        want.headPart = 0; // as earlier programs formed the head's sums
+        QCOMPARE(toJson(read.value()), toJson(want));
     }
 
     void badJsonNamesTheField()

@@ -314,7 +314,7 @@ void TestLayout::theHeadHasOneProductUnlessItsGradientOfLogitsIsLarge()
         QCOMPARE(asked.gradLogits.rank, 0);
         // In F32 logits become their gradient where they are.
         const MicroShape full{row.tokens, 1, row.micros, DType::F32};
-        layoutHead(config, full, true, trained.normed.data, trained);
+        layoutHead(config, full, true, trained.rows.normed.data, trained);
         QCOMPARE(trained.logits.data, trained.gradLogits.data);
         // Several products of several micro-batches need a sum of their own.
         const bool needsSum = row.rows < row.tokens && row.micros > 1;

@@ -245,7 +245,8 @@ private Q_SLOTS:
         policy = policyOf("resident");
         policy.placement =
             makeUniformPlacement({Tier::PinnedHost, Tier::PinnedHost, Tier::Device, 0.0});
-        QVERIFY(refusal(policy, spec).find("whose home is the host") != std::string::npos);
+        QVERIFY(
+            refusal(policy, spec).find("embedding and head come by tiles") != std::string::npos);
         policy = policyOf("resident");
         policy.clipMode = ClipMode::PreviousNorm;
         QVERIFY(refusal(policy, spec).find("need a light optimizer") != std::string::npos);

@@ -24,6 +24,9 @@ Bench lightBench(
 {
     Bench bench;
     bench.shape = columnShape(blocks);
+    // Three parts of a vocabulary, each more than a cut.
+    const WeightShape& head = bench.shape.groups.back().weights.front();
+    bench.shape.vocabulary = {head.rows, head.cols, 22, head.first};
     options.insert({"tile", "8KiB"});
     if (std::string(policy) == "resident")
         options.erase("tile");
@@ -53,6 +56,11 @@ const LightRow kLightRows[] = {
     {"streamed, one buffer", "streamed", {{"buffers", "1"}}},
     {"streamed, 16 bits", "streamed", {}, StateCodec::Random16},
     {"streamed, small tiles", "streamed", {{"tile", "2KiB"}}},
+    {"streamed, head by three tiles", "streamed", {{"vocabulary", "host"}, {"tile", "2KiB"}}},
+    {"streamed, head by three tiles, one buffer", "streamed",
+        {{"vocabulary", "host"}, {"tile", "2KiB"}, {"buffers", "1"}}},
+    {"streamed, head by one tile, 16 bits", "streamed", {{"vocabulary", "host"}},
+        StateCodec::Random16},
     {"ssd-vertical", "ssd-vertical", {{"boundary", "device"}}},
     {"ssd-vertical, weights too", "ssd-vertical",
         {{"weights-on-disk", "1"}, {"boundary", "device"}}},
@@ -72,6 +80,8 @@ private Q_SLOTS:
     void everyWaitIsNeeded_data() { rows(); }
     void everyWaitIsNeeded();
     void bytesAreThoseOfTheFormula();
+    void embeddingAndHeadNeedNoPlaceOfTheirOwnOnTheDevice();
+    void aTileIsOnTheDeviceWhileItIsRead();
     void workOfAWeightLiesApartAndInVectors();
     void whatIsOutOfPlaceIsFound();
 
@@ -126,8 +136,8 @@ void TestPlanLight::bytesAreThoseOfTheFormula()
     const Bench bench = lightBench("streamed");
     const MemoryPlan memory = memoryOf(bench);
 
-    // One block's sum in F32, and those of embedding and head.
-    QCOMPARE(memory.bytes(Tier::Device, MemoryUse::Accumulators), std::size_t{3 * 4 * 4096});
+    // One block's sum in F32, and one that embedding and head share.
+    QCOMPARE(memory.bytes(Tier::Device, MemoryUse::Accumulators), std::size_t{2 * 4 * 4096});
     QCOMPARE(memory.bytes(Tier::Device, MemoryUse::Gradients), std::size_t{0});
     QCOMPARE(memory.bytes(Tier::PinnedHost, MemoryUse::Gradients), std::size_t{0});
     // Weights of embedding and head stay on the device and are their own high half.
@@ -144,6 +154,94 @@ void TestPlanLight::bytesAreThoseOfTheFormula()
     const MemoryPlan resident = memoryOf(lightBench("resident"));
     QCOMPARE(resident.bytes(Tier::PinnedHost, MemoryUse::LowPlane), std::size_t{0});
     QCOMPARE(resident.bytes(Tier::Device, MemoryUse::LowPlane), std::size_t{5 * 4096});
+}
+
+void TestPlanLight::embeddingAndHeadNeedNoPlaceOfTheirOwnOnTheDevice()
+{
+    const Options byTiles = {{"vocabulary", "host"}, {"tile", "2KiB"}};
+    Bench bench = lightBench("streamed", byTiles);
+    bench.shape.headRowsBytes = 100;
+    bench.shape.headTileBytes = 7;
+    const MemoryPlan memory = memoryOf(bench);
+
+    QCOMPARE(memory.bytes(Tier::Device, MemoryUse::Weights), std::size_t{0});
+    QCOMPARE(memory.bytes(Tier::PinnedHost, MemoryUse::HighPlane), std::size_t{5 * 2 * 4096});
+    QCOMPARE(memory.vocabulary.count(), 3);
+    // Slots of a block hold a tile.
+    QCOMPARE(memory.bytes(Tier::Device, MemoryUse::WeightSlots), std::size_t{2 * 2 * 4096});
+    const auto flying = static_cast<std::size_t>(memory.boundaries.inFlight);
+    QCOMPARE(memory.bytes(Tier::Device, MemoryUse::Head), 100 * flying + 7);
+    // Elements of the group that hold rows of the matrix; the first tile brings the norm, too.
+    const VocabularyTiles& tiles = memory.vocabulary;
+    const std::int64_t first = tiles.shape.headFirst;
+    QCOMPARE(tiles.at(0).first, std::int64_t{0});
+    std::int64_t row = 0;
+    for (int i = 0; i < tiles.count(); ++i) {
+        const VocabularyTile tile = tiles.at(i);
+        QCOMPARE(tile.firstRow, row);
+        QVERIFY(tile.first <= first + row * 48);
+        row += tile.rows;
+        QVERIFY(tile.first + tile.count >= first + row * 48);
+        QCOMPARE(tiles.indexOf(tile.first, tile.count), std::optional(i));
+        QVERIFY(!tiles.indexOf(tile.first, tile.count + kCutElements));
+    }
+    QCOMPARE(row, tiles.shape.rows);
+    QCOMPARE(tiles.at(2).first + tiles.at(2).count, std::int64_t{4096});
+}
+
+void TestPlanLight::aTileIsOnTheDeviceWhileItIsRead()
+{
+    const auto broken = [](auto change, const char* why) {
+        Bench bench = lightBench("streamed", {{"vocabulary", "host"}, {"tile", "2KiB"}});
+        bench.build();
+        QVERIFY2(bench.check().ok(), bench.check().message().c_str());
+        change(bench);
+        const Status status = bench.check();
+        QVERIFY(!status.ok());
+        QVERIFY2(status.message().find(why) != std::string::npos, status.message().c_str());
+    };
+    const auto eraseFirst = [](Bench& bench, TaskKind kind, int group) {
+        const auto& tasks = bench.built.plan.tasks;
+        const auto end = tasks.begin() + firstOf(bench, kind, group);
+        bench.erase(kind, static_cast<int>(std::count_if(tasks.begin(), end,
+                              [&](const Task& task) { return task.kind == kind; })));
+    };
+    const auto lastOf = [](const Bench& bench, TaskKind kind, int group) {
+        const auto& tasks = bench.built.plan.tasks;
+        auto index = static_cast<TaskIndex>(tasks.size());
+        while (tasks[--index].kind != kind || tasks[index].group.value != group)
+            ;
+        return index;
+    };
+    broken(
+        [&](Bench& bench) { eraseFirst(bench, TaskKind::FetchRows, 0); }, "rows may not have come");
+    broken([&](Bench& bench) { eraseFirst(bench, TaskKind::FetchWeights, 4); },
+        "weights may not have come");
+    broken([&](Bench& bench) { eraseFirst(bench, TaskKind::FetchWeights, 0); },
+        "weights may not be on the device");
+    broken([&](Bench& bench) { eraseFirst(bench, TaskKind::Forward, 4); }, "not this layer's turn");
+    broken(
+        [&](Bench& bench) { eraseFirst(bench, TaskKind::Backward, 4); }, "not this layer's turn");
+    broken(
+        [](Bench& bench) { ++bench.plan().tasks[firstOf(bench, TaskKind::Backward, 4)].slot; }, "");
+    // A range of other rows.
+    broken(
+        [](Bench& bench) {
+            bench.plan().tasks[firstOf(bench, TaskKind::Forward, 4)].elementCount += kCutElements;
+        },
+        "no tile of the matrix");
+    // The embedding's sum takes the place of the head's.
+    broken(
+        [&](Bench& bench) {
+            moveTask(bench.plan(), lastOf(bench, TaskKind::UpdateOnDevice, 4),
+                lastOf(bench, TaskKind::Backward, 0) + 1);
+        },
+        "");
+    broken(
+        [](Bench& bench) {
+            bench.plan().tasks[firstOf(bench, TaskKind::UpdateOnDevice, 0)].slot ^= 1U;
+        },
+        "");
 }
 
 // A kernel reads roots of columns one by one where they do not begin at a vector.

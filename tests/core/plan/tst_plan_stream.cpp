@@ -284,7 +284,8 @@ private Q_SLOTS:
         GroupPlacement streams = stays;
         streams.weights = Tier::PinnedHost;
         QCOMPARE(refusal({stays, streams, stays}), std::string());
-        QVERIFY(refusal({streams, stays, stays}).find("embedding or head") != std::string::npos);
+        QVERIFY(refusal({streams, stays, stays}).find("embedding and head come by tiles") !=
+                std::string::npos);
         GroupPlacement shared = streams;
         shared.deviceShare = 0.5;
         QCOMPARE(refusal({stays, shared, stays}), std::string());

@@ -26,6 +26,25 @@ struct Variant {
     std::map<std::string, std::string> options = {};
 };
 
+// Embedding and head on the host, in tiles of one to three parts of the vocabulary.
+const Variant kTiledVariants[] = {
+    {"resident by micro-batch", "resident", Mode::Inline, 2, Recompute::None,
+        {{"order", "by-microbatch"}}},
+    {"one part", "streamed", Mode::Threaded, 2, Recompute::Block,
+        {{"vocabulary", "host"}, {"tile", "2KiB"}}},
+    {"two parts", "streamed", Mode::Threaded, 2, Recompute::Block,
+        {{"vocabulary", "host"}, {"tile", "6KiB"}}},
+    {"three parts, all blocks stay", "streamed", Mode::Threaded, 1, Recompute::None,
+        {{"vocabulary", "host"}, {"weights-on-device", "1"}}},
+    {"one buffer", "streamed", Mode::Inline, 1, Recompute::Block,
+        {{"vocabulary", "host"}, {"buffers", "1"}}},
+    {"by micro-batch", "streamed", Mode::Threaded, 2, Recompute::Block,
+        {{"vocabulary", "host"}, {"order", "by-microbatch"}, {"tile", "6KiB"}}},
+    {"beside a disk", "ssd-vertical", Mode::Threaded, 2, Recompute::Block,
+        {{"vocabulary", "host"}, {"weights-on-disk", "1"}, {"boundaries-on-disk", "1"},
+            {"tile", "6KiB"}}},
+};
+
 // None of these may change a bit.
 const Variant kLightVariants[] = {
     {"resident, 2 threads", "resident", Mode::Inline, 2},
@@ -112,11 +131,16 @@ class TestLightPolicies : public QObject
 private Q_SLOTS:
     void everyPolicyGivesTheBitsOfResident_data();
     void everyPolicyGivesTheBitsOfResident();
+    void embeddingAndHeadMayComeByTiles_data();
+    void embeddingAndHeadMayComeByTiles();
     void theNormOfTheStepBeforeClips();
     void streamedBytesAreThoseOfTheFormula_data();
     void streamedBytesAreThoseOfTheFormula();
 
 private:
+    void compareVariants(
+        const TinyRun& base, const TinyResult& plain, std::span<const Variant> variants);
+
     QTemporaryDir m_folder;
 };
 
@@ -149,7 +173,13 @@ void TestLightPolicies::everyPolicyGivesTheBitsOfResident()
         QVERIFY(std::isfinite(norm) && norm > 0.0);
     if (accumulate > 1) // else each step sees other sequences
         QVERIFY(plain.losses.back() < plain.losses.front());
-    for (const Variant& variant : kLightVariants) {
+    compareVariants(base, plain, kLightVariants);
+}
+
+void TestLightPolicies::compareVariants(
+    const TinyRun& base, const TinyResult& plain, std::span<const Variant> variants)
+{
+    for (const Variant& variant : variants) {
         TinyRun run = base;
         run.policy = variant.policy;
         run.options = variant.options;
@@ -160,6 +190,46 @@ void TestLightPolicies::everyPolicyGivesTheBitsOfResident()
         if (QTest::currentTestFailed())
             return;
     }
+}
+
+void TestLightPolicies::embeddingAndHeadMayComeByTiles_data()
+{
+    QTest::addColumn<int>("optimizer");
+    QTest::addColumn<int>("format");
+    QTest::addColumn<int>("accumulate");
+    for (const OptimizerInfo& optimizer : kOptimizers)
+        for (int format = 1;
+             optimizer.isLight && !optimizer.isRelative && format < int(std::size(kFormats));
+             ++format)
+            for (const int accumulate : {1, 4})
+                QTest::addRow("%s, %s, accumulate %d", std::string(name(optimizer.id)).c_str(),
+                    kFormats[format].name, accumulate)
+                    << int(optimizer.id) << format << accumulate;
+}
+
+// The vocabulary has six parts, of which the last is shorter.
+void TestLightPolicies::embeddingAndHeadMayComeByTiles()
+{
+    QFETCH(int, optimizer);
+    QFETCH(int, format);
+    QFETCH(int, accumulate);
+    TinyRun base = lightRun(static_cast<Optimizer>(optimizer), kFormats[format]);
+    base.config = tinyConfig(false);
+    base.config.vocab = 295;
+    base.config.logitCap = format == 1 ? 20.0 : 0.0;
+    base.config.embeddingScale = format == 2 ? 4.9 : 1.0;
+    base.headPart = 50;
+    base.accumulate = accumulate;
+    const TinyResult plain = resultOn(Mode::Inline, base, 1);
+    for (const double norm : plain.norms)
+        QVERIFY(std::isfinite(norm) && norm > 0.0);
+    TinyRun inOne = base;
+    inOne.headPart = 0;
+    const TinyResult whole = resultOn(Mode::Inline, inOne, 1);
+    QVERIFY(format != 1 || plain.weightsHash != whole.weightsHash); // sums of another order
+    for (std::size_t i = 0; i < whole.losses.size(); ++i)
+        QVERIFY(std::abs(plain.losses[i] - whole.losses[i]) < 2e-2 * whole.losses[i]);
+    compareVariants(base, plain, kTiledVariants);
 }
 
 // The first step is not clipped, the second by the norm of the first: norms part with the third. A

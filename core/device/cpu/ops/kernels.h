@@ -58,6 +58,9 @@ void swigluBackward(const SwigluBackwardArgs& args, ThreadPool& pool);
 // loss.cpp
 void softcap(const SoftcapArgs& args, ThreadPool& pool);
 void crossEntropy(const CrossEntropyArgs& args, ThreadPool& pool);
+void softmaxPart(const SoftmaxPartArgs& args, ThreadPool& pool);
+void joinSoftmax(const JoinSoftmaxArgs& args, ThreadPool& pool);
+void softmaxGradient(const SoftmaxGradientArgs& args, ThreadPool& pool);
 void sumValues(const SumArgs& args);
 
 // elementwise.cpp
