@@ -141,6 +141,20 @@ public:
         return noted(launchBiasGradient(args, streamHandle(stream)));
     }
 
+    Status encodeInputs(const EncodeInputsArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkEncodeInputs(args));
+        const TraceRange range("encodeInputs");
+        return noted(launchEncodeInputs(args, streamHandle(stream)));
+    }
+
+    Status decodeInputs(const DecodeInputsArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkDecodeInputs(args));
+        const TraceRange range("decodeInputs");
+        return noted(launchDecodeInputs(args, streamHandle(stream)));
+    }
+
     Status dequantizeNf4(const DequantizeNf4Args& args, Stream& stream) override
     {
         MR_TRY(checkDequantizeNf4(args));

@@ -1391,6 +1391,10 @@
             <translation>ディスク上の勾配</translation>
         </message>
         <message>
+            <source>Layer inputs in 8 bits</source>
+            <translation>層の入力 (8 ビット)</translation>
+        </message>
+        <message>
             <source>Layer inputs on the disk</source>
             <translation>ディスク上の層の入力</translation>
         </message>
@@ -2196,6 +2200,22 @@
         <message>
             <source>Computes activations again in the backward pass instead of keeping them.</source>
             <translation>活性値を保持せず、逆伝播でもう一度計算します。</translation>
+        </message>
+        <message>
+            <source>Layer inputs kept as</source>
+            <translation>層の入力の保持形式</translation>
+        </message>
+        <message>
+            <source>How the input of a block waits for the backward pass. 8 bits halve what long contexts take of memory, disk and link; results differ by rounding, and each block is recomputed.</source>
+            <translation>ブロックの入力を逆伝播まで保持する形式です。8 ビットにすると、長いコンテキストが使うメモリ、ディスク、転送量が半分になります。丸めの分だけ結果が変わり、各ブロックを再計算します。</translation>
+        </message>
+        <message>
+            <source>As they are: 2 bytes</source>
+            <translation>そのまま: 2 バイト</translation>
+        </message>
+        <message>
+            <source>8 bit: 1 byte</source>
+            <translation>8 ビット: 1 バイト</translation>
         </message>
         <message>
             <source>Offload policy</source>

@@ -53,6 +53,7 @@ Result<StepBenchSpec> specOf(const StepOptions& options, const RunSpec& resolved
         lightCodec(resolved.weights, resolved.precision == PrecisionChoice::F32)};
     spec.precision = resolved.precision;
     spec.recompute = resolved.recompute;
+    spec.keepInputs = resolved.keepInputs;
     spec.deviceMemoryBytes = resolved.deviceMemoryBytes;
     spec.hostMemoryBytes = resolved.hostMemoryBytes;
     return spec;
@@ -223,6 +224,7 @@ void addStepOptions(CLI::App& command, StepOptions& options)
     command.add_option("--weights", options.weights, "step: as of train");
     command.add_option("--precision", options.precision, "step: bf16, fp32 or fp8");
     command.add_option("--recompute", options.recompute, "step: none, cheap or block");
+    command.add_option("--keep-inputs", options.keepInputs, "step: as of train");
     command.add_option("--device-memory", options.deviceMemory, "step: budget, as 6GiB");
     command.add_option("--host-memory", options.hostMemory, "step: budget, as 24GiB");
     command.add_option("--update-threads", options.updateThreads, "step: threads of host updates");
@@ -242,6 +244,7 @@ Result<RunSpec> stepDeviceSpec(const StepOptions& options, DeviceChoice choice)
     };
     MR_TRY(take(parsePrecision(options.precision), spec.precision));
     MR_TRY(take(parseRecompute(options.recompute), spec.recompute));
+    MR_TRY(take(parseKeepInputs(options.keepInputs), spec.keepInputs));
     MR_TRY(take(parseOptimizer(options.optimizer), spec.optimizer));
     MR_TRY(take(parseWeightFormat(options.weights), spec.weights));
     if (!options.deviceMemory.empty())

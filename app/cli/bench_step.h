@@ -27,6 +27,7 @@ struct StepOptions {
     std::string weights = "auto";
     std::string precision = "auto";
     std::string recompute = "auto";
+    std::string keepInputs = "bf16";
     std::string deviceMemory;
     std::string hostMemory;
     std::string link;

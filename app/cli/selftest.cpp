@@ -124,6 +124,8 @@ Status checkPolicy(const SelftestOptions& options, Tally& tally, Device& device,
         words += " " + option + "=" + value;
     if (run.recompute != Recompute::None)
         words.append(", recompute ").append(mr::name(run.recompute));
+    if (run.codedInputs)
+        words += ", inputs int8";
     const char* precision = run.fp8 ? " fp8" : run.compute == DType::F32 ? " fp32" : " bf16";
     const std::string name = "policy " + words + precision + modeOf(options, device);
     report(options, tally, name, same, "weights " + result.weightsHash);
@@ -150,6 +152,20 @@ std::vector<std::pair<std::string, PolicyOptions>> exactPolicies(const PolicyOpt
     return policies;
 }
 
+// Every policy and device mode. Inputs in 8 bits have a reference of their own.
+Status checkExact(const SelftestOptions& options, Tally& tally, TinyRun run)
+{
+    MR_ASSIGN(auto devices, policyDevices(options));
+    MR_ASSIGN(auto reference, runTiny(*devices.front(), run));
+    for (const auto& [policy, with] : exactPolicies(run.options)) {
+        run.policy = policy;
+        run.options = with;
+        for (const std::unique_ptr<Device>& device : devices)
+            MR_TRY(checkPolicy(options, tally, *device, run, reference));
+    }
+    return {};
+}
+
 // One model, data and seed; every kind of recomputation, policy and device mode.
 Status checkPolicies(const SelftestOptions& options, Tally& tally, TinyRun run)
 {
@@ -161,13 +177,10 @@ Status checkPolicies(const SelftestOptions& options, Tally& tally, TinyRun run)
             MR_TRY(checkPolicy(options, tally, *device, run, reference));
     }
     run.recompute = Recompute::None;
-    for (const auto& [policy, with] : exactPolicies(run.options)) {
-        run.policy = policy;
-        run.options = with;
-        for (const std::unique_ptr<Device>& device : devices)
-            MR_TRY(checkPolicy(options, tally, *device, run, reference));
-    }
-    return {};
+    MR_TRY(checkExact(options, tally, run));
+    run.recompute = Recompute::Block;
+    run.codedInputs = true;
+    return checkExact(options, tally, run);
 }
 
 Status checkAllPolicies(const SelftestOptions& options, Tally& tally)

@@ -22,6 +22,7 @@ constexpr IntRange kAnyInteger{std::numeric_limits<std::int64_t>::min(), kMost};
 constexpr std::array<std::string_view, 5> kFormats = {"auto", "text", "jsonl", "json", "csv"};
 constexpr std::array<std::string_view, 4> kPrecisions = {"auto", "bf16", "fp32", "fp8"};
 constexpr std::array<std::string_view, 4> kRecomputes = {"auto", "none", "cheap", "block"};
+constexpr std::array<std::string_view, 2> kKeepWords = {"bf16", "int8"};
 constexpr std::array<std::string_view, 5> kOptimizerWords = {
     "adamw", "factored", "adalomo", "sgd-normalised", "apollo-mini"};
 constexpr std::array<std::string_view, 4> kWeightWords = {"auto", "fp32", "24bit", "bf16-random"};
@@ -61,6 +62,10 @@ constexpr auto parserOf(PrecisionChoice /*kind*/)
 constexpr auto parserOf(RecomputeChoice /*kind*/)
 {
     return parseRecompute;
+}
+constexpr auto parserOf(KeepInputs /*kind*/)
+{
+    return parseKeepInputs;
 }
 constexpr auto parserOf(Optimizer /*kind*/)
 {
@@ -241,6 +246,10 @@ std::string_view name(RecomputeChoice v) noexcept
 {
     return word(kRecomputes, v);
 }
+std::string_view name(KeepInputs v) noexcept
+{
+    return word(kKeepWords, v);
+}
 std::string_view name(Optimizer v) noexcept
 {
     return word(kOptimizerWords, v);
@@ -275,6 +284,11 @@ Result<PrecisionChoice> parsePrecision(std::string_view text)
 Result<RecomputeChoice> parseRecompute(std::string_view text)
 {
     return parseWord<RecomputeChoice>(kRecomputes, "recompute", text);
+}
+
+Result<KeepInputs> parseKeepInputs(std::string_view text)
+{
+    return parseWord<KeepInputs>(kKeepWords, "keep-inputs", text);
 }
 
 Result<Optimizer> parseOptimizer(std::string_view text)

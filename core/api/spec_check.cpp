@@ -177,6 +177,26 @@ Status checkOptimizer(const RunSpec& s)
     return {};
 }
 
+// Backward makes a block again from the codes of its input, so nothing else of it may be kept.
+Status checkKept(const RunSpec& s)
+{
+    if (s.keepInputs == KeepInputs::Bf16)
+        return {};
+    if (s.recompute != RecomputeChoice::Auto && s.recompute != RecomputeChoice::Block)
+        return refuse(fmt::format(
+            "keep-inputs {} keeps nothing of a block but its input, and recompute is {}; use "
+            "recompute block, or keep-inputs bf16",
+            name(s.keepInputs), name(s.recompute)));
+    const auto share = s.policyOptions.find("activations-on-host");
+    if (share != s.policyOptions.end() &&
+        share->second.find_first_of("123456789") != std::string::npos)
+        return refuse(
+            fmt::format("keep-inputs {} keeps nothing of a block but its input, and policy-option "
+                        "activations-on-host is {}; leave that out, or use keep-inputs bf16",
+                name(s.keepInputs), share->second));
+    return {};
+}
+
 // AdamW with the state of one block, whose weights are plain.
 Status checkTurns(const RunSpec& s)
 {
@@ -216,6 +236,7 @@ Status checkSpec(const RunSpec& spec)
         return refuse(fmt::format(
             "weight-decay is {:g}; it must be at least 0, or left out", spec.weightDecay));
     MR_TRY(checkOptimizer(spec));
+    MR_TRY(checkKept(spec));
     MR_TRY(checkTurns(spec));
     return checkMethod(spec);
 }

@@ -152,6 +152,10 @@ constexpr std::array kFields{
         &S::blockSteps, SpecRange{0.0, kMostSteps}},
     SpecField{"recompute", "recompute", "none, cheap or block", &S::recompute},
     SpecField{"head_part", "", "", &S::headPart, SpecRange{-1.0, kMostSteps}},
+    SpecField{"keep_inputs", "keep-inputs",
+        "How a block's input waits for backward: bf16 (as it is), or int8: half the bytes, "
+        "rounded, with recompute block",
+        &S::keepInputs},
     SpecField{"checkpoint_every", "checkpoint-every",
         "Steps between checkpoints (0: not by steps); there is one at the end in any case",
         &S::checkpointEvery, SpecRange{0.0, kMostSteps}},

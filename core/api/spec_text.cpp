@@ -82,6 +82,11 @@ Status readInto(const SpecField& /*field*/, std::string_view text, RecomputeChoi
     return take(parseRecompute(text), out);
 }
 
+Status readInto(const SpecField& /*field*/, std::string_view text, KeepInputs& out)
+{
+    return take(parseKeepInputs(text), out);
+}
+
 Status readInto(const SpecField& /*field*/, std::string_view text, Optimizer& out)
 {
     return take(parseOptimizer(text), out);

@@ -162,7 +162,7 @@ private:
     // Activations that the link brings sooner than they are made.
     void addKept()
     {
-        if (!m_ratesKnown || m_setup.numbers.activationsOnHost)
+        if (!m_ratesKnown || m_setup.numbers.activationsOnHost || m_setup.shape.codesInputs())
             return;
         for (const double kept : {1.0, 0.5})
             for (const double share : {1.0, 0.0}) {

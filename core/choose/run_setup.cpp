@@ -151,6 +151,7 @@ Status resolveNumbers(RunSetup& setup, const MachineInfo& machine, std::int64_t 
     if (spec.headPart < 0)
         spec.headPart = kHeadPart;
     setup.micro.headPart = spec.headPart;
+    setup.micro.codedInputs = spec.keepInputs == KeepInputs::Int8;
     setAdapterMemory(setup.table, isAdapterRun(spec) ? spec.dropout : 0.0, setup.micro);
     setup.shape = modelShape(setup.config, setup.table, setup.micro);
     setup.step.microBatches = static_cast<int>(spec.accumulate);
@@ -280,7 +281,8 @@ Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainRows, const Mac
     MR_TRY(checkPolicy(spec));
     RunSetup setup;
     setup.spec = spec;
-    setup.asked = spec;
+    setup.spec.recompute = recomputeOf(spec.recompute, spec.keepInputs);
+    setup.asked = setup.spec;
     MR_TRY(takeAdapterSettings(setup.spec));
     makePathsAbsolute(setup.spec);
     MR_TRY(refuseUnrecordablePaths(setup.spec));

@@ -31,6 +31,8 @@ Status checkScaleColumns(const ScaleColumnsArgs& args);
 Status checkColumnDots(const ColumnDotsArgs& args);
 Status checkBiasGradient(const BiasGradientArgs& args);
 Status checkQuantize(const QuantizeArgs& args);
+Status checkEncodeInputs(const EncodeInputsArgs& args);
+Status checkDecodeInputs(const DecodeInputsArgs& args);
 Status checkDequantizeNf4(const DequantizeNf4Args& args);
 Status checkCodeProduct(const CodeProductArgs& args);
 Status checkRope(const RopeArgs& args);

@@ -3,6 +3,8 @@
 #include "core/device/op_checker.h"
 #include "core/device/op_checks.h"
 
+#include <utility>
+
 namespace mr {
 
 using checks::Checker;
@@ -134,6 +136,31 @@ Status checkCast(const CastArgs& a)
         .holds(a.from.count() == a.to.count(), "from and to must have the same count")
         .holds(a.from.data != a.to.data || a.to.count() == 0, "to must not be from")
         .status();
+}
+
+namespace {
+
+Status checkCoded(const char* op, const char* name, const TensorView& values,
+    const TensorView& codes, const TensorView& scales)
+{
+    const auto& [rows, cols] = std::pair(values.dims[0], values.dims[1]);
+    return Checker(op)
+        .leads(name, values, 2)
+        .tensor("codes", codes, DType::I8, {rows, cols})
+        .tensor("scales", scales, DType::F32, {rows, codedGroups(cols)})
+        .status();
+}
+
+} // namespace
+
+Status checkEncodeInputs(const EncodeInputsArgs& a)
+{
+    return checkCoded("encodeInputs", "x", a.x, a.codes, a.scales);
+}
+
+Status checkDecodeInputs(const DecodeInputsArgs& a)
+{
+    return checkCoded("decodeInputs", "out", a.out, a.codes, a.scales);
 }
 
 Status checkDequantizeNf4(const DequantizeNf4Args& a)

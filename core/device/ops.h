@@ -23,6 +23,7 @@
 
 #pragma once
 
+#include "core/device/input_codes.h"
 #include "core/device/light_update.h"
 #include "core/device/loss_ops.h"
 #include "core/device/tensor.h"
@@ -565,6 +566,8 @@ public:
     virtual Status columnDots(const ColumnDotsArgs& args, Stream& stream) = 0;
     virtual Status biasGradient(const BiasGradientArgs& args, Stream& stream) = 0;
     virtual Status quantize(const QuantizeArgs& args, Stream& stream) = 0;
+    virtual Status encodeInputs(const EncodeInputsArgs& args, Stream& stream) = 0;
+    virtual Status decodeInputs(const DecodeInputsArgs& args, Stream& stream) = 0;
     virtual Status dequantizeNf4(const DequantizeNf4Args& args, Stream& stream) = 0;
     virtual Status codeProduct(const CodeProductArgs& args, Stream& stream) = 0;
     virtual Status rope(const RopeArgs& args, Stream& stream) = 0;

@@ -205,7 +205,7 @@ HeadParts headParts(const ModelConfig& config, const MicroShape& shape) noexcept
 
 namespace {
 
-// Of several parts. Logits of one row have a place too, for a sample.
+// Logits and their gradient in several parts. Logits of one row have a place too, for a sample.
 void carveLogits(const ModelConfig& config, const MicroShape& shape, bool trains, Carver& carver,
     HeadScratch& out)
 {

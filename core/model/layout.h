@@ -35,6 +35,7 @@ struct MicroShape {
     // The head's sums over a larger vocabulary are formed in parts of so many rows of its matrix,
     // which decides bits; 0: in one.
     std::int64_t headPart = 0;
+    bool codedInputs = false; // those of blocks wait for backward in 8 bits
 
     constexpr std::int64_t tokens() const noexcept { return seqLen * microBatch; }
 };
@@ -131,7 +132,7 @@ struct HeadScratch {
     TensorView normPartial; // (ceil(T / kNormRowBlock), H), F32
     HeadParts parts;
     std::int64_t chunk = 0; // headChunkRows
-    // Of several parts: logits of a chunk and gradients of all rows have places for every part, one
+    // Several parts: logits of a chunk and gradients of all rows have places for every part, one
     // behind the other, (rows, rows of the part) each. False: for one part, so that its logits are
     // made again for the gradient.
     bool keepsLogits = false;
@@ -203,8 +204,8 @@ std::size_t layoutScratch(
 // `trains`: with the gradient of the logits.
 std::size_t layoutHead(const ModelConfig& config, const MicroShape& shape, bool trains,
     std::byte* base, HeadScratch& out);
-// Where the matrix comes by tiles of whole parts: rows of one micro-batch in flight, and scratch
-// for any of them.
+// A matrix that comes by tiles of whole parts: rows of one micro-batch in flight, and scratch for
+// any of them.
 std::size_t layoutHeadRows(const ModelConfig& config, const MicroShape& shape, bool trains,
     std::byte* base, HeadRows& out);
 std::size_t layoutHeadTile(const ModelConfig& config, const MicroShape& shape, bool trains,

@@ -127,6 +127,8 @@ ModelShape modelShape(const ModelConfig& config, const ParamTable& table, const 
     out.secondAccumulatorElements =
         trainsBoth ? table.groups.front().paramSlots.front().count() : 0;
     out.boundaryBytes = matrixView(nullptr, shape.compute, tokens, config.hidden).bytes();
+    if (shape.codedInputs)
+        out.keptBoundaryBytes = codedBytes(tokens, config.hidden).all;
     BlockActivations activations;
     BlockScratch scratch;
     HeadScratch head;

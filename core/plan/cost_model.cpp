@@ -263,10 +263,11 @@ std::int64_t copyBytes(
     case TaskKind::StoreState: // weights that stay have no other home
         return static_cast<std::int64_t>(stateBytes(plan.stateCodec, task.elementCount,
             elementBytes == 4 || isStreamed(plan, task) || !isBehindBackward(plan, task)));
-    case TaskKind::FetchRows:
+    case TaskKind::FetchRows: // the output of the embedding, as it is
+        return static_cast<std::int64_t>(shape.boundaryBytes);
     case TaskKind::SaveBoundary:
     case TaskKind::LoadBoundary:
-        return static_cast<std::int64_t>(shape.boundaryBytes);
+        return static_cast<std::int64_t>(shape.keptBytes());
     case TaskKind::SaveActivations:
     case TaskKind::LoadActivations:
         return static_cast<std::int64_t>(shape.savedBytesPerBlock);
@@ -298,7 +299,7 @@ std::int64_t diskBytes(
 {
     const TaskTraits& traits = traitsOf(task.kind);
     if (traits.runsOn(Lane::DiskBoundaries))
-        return static_cast<std::int64_t>(diskPages(shape.boundaryBytes));
+        return static_cast<std::int64_t>(diskPages(shape.keptBytes()));
     if (task.kind == TaskKind::ReadFrozen)
         return frozenBytes(task, shape, precision);
     const DiskParts parts{plan.stateCodec, precision == Precision::BF16};

@@ -14,14 +14,14 @@ namespace mr {
 
 namespace {
 
-constexpr std::array<std::string_view, 40> kUseNames = {"weights", "high plane", "low plane",
+constexpr std::array<std::string_view, 41> kUseNames = {"weights", "high plane", "low plane",
     "first moments", "second moments", "accumulators", "second accumulator", "gradients",
     "boundaries", "activations", "workspace", "head", "head product", "batches", "constants",
     "scalars", "staging", "attention cache", "state slots", "upload landing", "urgent state",
     "urgent gradients", "urgent sums", "urgent scratch", "column energies", "column lists",
     "packed gradients", "upload slots", "window sums", "window scalars", "weight slots",
     "disk slots", "state on disk", "weights on disk", "gradients on disk", "boundaries on disk",
-    "frozen weights", "packed landing", "averages of squares", "update scratch"};
+    "frozen weights", "packed landing", "averages of squares", "update scratch", "input codes"};
 
 // The largest stage that a tile of frozen weights comes to.
 std::size_t largestFrozenStage(const DiskCuts& disk, const ModelShape& shape, std::size_t each)
@@ -61,7 +61,7 @@ void addDisk(ItemList& list, MemoryPlan& cuts, const ModelShape& shape, Precisio
     cuts.weightStageBytes =
         std::max(stage[1], largestFrozenStage(cuts.disk, shape, computeBytes(precision)));
     cuts.gradientStageBytes = stage[2];
-    cuts.boundaryStageBytes = cuts.boundaries.onDisk > 0 ? diskPages(shape.boundaryBytes) : 0;
+    cuts.boundaryStageBytes = cuts.boundaries.onDisk > 0 ? diskPages(shape.keptBytes()) : 0;
     list.add(Tier::Disk, MemoryUse::DiskBoundaries, kOfTheRun,
         cuts.boundaryStageBytes * static_cast<std::size_t>(cuts.boundaries.onDisk));
     list.add(Tier::PinnedHost, MemoryUse::DiskSlots, kOfTheRun,
@@ -127,16 +127,21 @@ void addBothSides(ItemList& list, const ModelShape& shape, int deviceBuffers, in
 
 // The outputs of the embedding and of each block, and the gradient of the stream. Where their home
 // is not the device, a layer reads one and writes the other; the last two stay until backward reads
-// them.
+// them. So it is where codes of them wait, of which the device has as many as it had of them.
 void addBoundaries(
     ItemList& list, const ModelShape& shape, std::size_t inFlight, const MemoryPlan& cuts)
 {
     const auto layers = static_cast<std::size_t>(shape.layers());
-    const std::size_t onDevice = cuts.savesBoundaries ? std::min<std::size_t>(layers, 3) : layers;
+    const bool inTurn = cuts.savesBoundaries || shape.codesInputs();
+    const std::size_t onDevice = inTurn ? std::min<std::size_t>(layers, 3) : layers;
+    const std::size_t codes =
+        cuts.savesBoundaries ? std::min<std::size_t>(layers - 2, 2) : layers - 2;
     list.add(
         Tier::Device, MemoryUse::Boundaries, kOfTheRun, shape.boundaryBytes * onDevice * inFlight);
+    list.add(
+        Tier::Device, MemoryUse::InputCodes, kOfTheRun, shape.keptBoundaryBytes * codes * inFlight);
     list.add(Tier::PinnedHost, MemoryUse::Boundaries, kOfTheRun,
-        shape.boundaryBytes * static_cast<std::size_t>(cuts.boundaries.onHost));
+        shape.keptBytes() * static_cast<std::size_t>(cuts.boundaries.onHost));
 }
 
 // How often work on a block finds the work before it in its own place.
@@ -239,35 +244,6 @@ std::vector<double> boundaryShares(const std::vector<GroupPlacement>& placements
     return shares;
 }
 
-Status checkInput(const StepSpec& spec, const ModelShape& shape, StateCodec codec)
-{
-    if (!isLossless(codec) && spec.precision != Precision::BF16) {
-        return Status::error(ErrorKind::InvalidArgument,
-            codec == StateCodec::Compact
-                ? "policy option state=compact needs precision bf16; choose that or state=fp32"
-                : "weights of 24 or 16 bits need precision bf16; choose that or --weights fp32");
-    }
-    if (shape.layers() < 2) {
-        return Status::error(ErrorKind::InvalidArgument,
-            fmt::format(
-                "plan: a model has an embedding and a head, not {} groups", shape.layers()));
-    }
-    if (spec.microBatches < 1) {
-        return Status::error(ErrorKind::InvalidArgument,
-            fmt::format("plan: a step has at least one micro-batch, not {}", spec.microBatches));
-    }
-    return {};
-}
-
-// Rows of two planes would have to be joined.
-Status checkRows(const StepSpec& spec, const VocabularyTiles& vocabulary)
-{
-    if (!vocabulary.any() || spec.precision == Precision::BF16)
-        return {};
-    return Status::error(ErrorKind::InvalidArgument,
-        "policy option vocabulary=host needs precision bf16; choose that or leave it out");
-}
-
 } // namespace
 
 std::string_view name(MemoryUse use) noexcept
@@ -317,6 +293,7 @@ Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, con
 {
     MR_TRY(checkInput(spec, shape, policy.stateCodec));
     const std::vector<GroupPlacement> placements = placeGroups(policy, shape, budget, last);
+    MR_TRY(checkCodes(spec, shape, placements));
     const int inFlight = microBatchesInFlight(*policy.traversal, shape.layers(), spec.microBatches);
     MemoryPlan cuts;
     cuts.stateCodec = policy.stateCodec;

@@ -38,7 +38,8 @@
 //   WeightSlots   OffloadPolicy::buffers times c n of the largest block with weights that stream:
 //   their home is the host, and the block has no Weights (or FrozenWeights) of its own
 //   Boundaries (c of every layer's output and of the stream's gradient, for each micro-batch in
-//   flight; three in all where their home is the host, which then has all but the last two),
+//   flight; three in all where their home is the host, which then has all but the last two, or
+//   where inputs of blocks wait in codes), InputCodes (of every block's input, or two in turn),
 //   Activations (of one block where backward makes them again, of two where the host keeps some,
 //    which then has those), Workspace, Head, Batches (two micro-batches), Constants, Scalars
 // Pinned host, for groups the host updates: HighPlane 2 n, LowPlane 2 n, FirstMoments and
@@ -115,6 +116,7 @@ enum class MemoryUse : std::uint8_t {
     PackedLanding,
     Averages,
     UpdateScratch,
+    InputCodes,
 };
 
 std::string_view name(MemoryUse use) noexcept; // "weights", "low plane", ...

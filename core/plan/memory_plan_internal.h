@@ -33,6 +33,12 @@ inline std::size_t sumBytes(
     return isAdded ? sizeof(float) : computeBytes(spec.precision);
 }
 
+// InvalidArgument if what is asked for is not built.
+Status checkInput(const StepSpec& spec, const ModelShape& shape, StateCodec codec);
+Status checkRows(const StepSpec& spec, const VocabularyTiles& vocabulary);
+Status checkCodes(
+    const StepSpec& spec, const ModelShape& shape, const std::vector<GroupPlacement>& placements);
+
 class ItemList
 {
 public:

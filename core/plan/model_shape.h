@@ -93,6 +93,8 @@ struct ModelShape {
     bool tiedHead = false;                      // the head adds to a second accumulator of group 0
     std::int64_t secondAccumulatorElements = 0; // those of it that are trained; 0 if not tied
     std::size_t boundaryBytes = 0;              // the activation between two layers
+    // The input of a block as it waits for backward, in codes of 8 bits; 0: as it is.
+    std::size_t keptBoundaryBytes = 0;
     std::size_t savedBytesPerBlock = 0;  // backward reads them, recompute=block recomputes them
     std::size_t remadeBytesPerBlock = 0; // the part of these that recompute=cheap recomputes
     // Gradients inside a block and of the stream, partial sums of norms.
@@ -119,6 +121,12 @@ struct ModelShape {
         return n;
     }
     int layers() const noexcept { return static_cast<int>(groups.size()); }
+    // Do inputs of blocks wait for backward in codes?
+    bool codesInputs() const noexcept { return keptBoundaryBytes > 0; }
+    std::size_t keptBytes() const noexcept
+    {
+        return codesInputs() ? keptBoundaryBytes : boundaryBytes;
+    }
     bool hasFrozen() const noexcept
     {
         return std::any_of(groups.begin(), groups.end(),

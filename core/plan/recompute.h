@@ -36,6 +36,13 @@ constexpr RecomputeChoice choiceOf(Recompute how) noexcept
     return RecomputeChoice::Block;
 }
 
+// Inputs that wait in 8 bits leave no choice.
+constexpr RecomputeChoice recomputeOf(RecomputeChoice asked, KeepInputs inputs) noexcept
+{
+    const bool isForced = asked == RecomputeChoice::Auto && inputs == KeepInputs::Int8;
+    return isForced ? RecomputeChoice::Block : asked;
+}
+
 // Does the setting leave this choice to the program, or ask for it?
 constexpr bool isAllowed(Recompute how, RecomputeChoice asked) noexcept
 {

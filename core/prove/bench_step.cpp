@@ -67,6 +67,7 @@ Result<PlainRunSpec> describe(const StepBenchSpec& spec, const Device& device)
     run.micro.compute =
         resolve(spec.precision, device) == Precision::F32 ? DType::F32 : DType::BF16;
     run.micro.headPart = kHeadPart;
+    run.micro.codedInputs = spec.keepInputs == KeepInputs::Int8;
     run.micro.fp8 = spec.precision == PrecisionChoice::Fp8;
     run.options = spec.options;
     run.light = spec.light;
@@ -94,7 +95,7 @@ Status choosePolicy(const StepBenchSpec& spec, PlainRunSpec& run)
     Status last;
     for (const std::string& policy : policies) {
         for (const Recompute how : kRecomputeKinds) {
-            if (!isAllowed(how, spec.recompute))
+            if (!isAllowed(how, recomputeOf(spec.recompute, spec.keepInputs)))
                 continue;
             run.policy = policy;
             run.recompute = how;

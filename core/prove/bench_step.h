@@ -34,7 +34,8 @@ struct StepBenchSpec {
     LightChoice light = {};
     PrecisionChoice precision = PrecisionChoice::Auto; // BF16, unless the processor has none
     RecomputeChoice recompute = RecomputeChoice::Auto; // the first that fits
-    int steps = 5;                                     // measured, after two that are not
+    KeepInputs keepInputs = KeepInputs::Bf16;
+    int steps = 5;                       // measured, after two that are not
     std::uint64_t deviceMemoryBytes = 0; // 0: the device's memory, less 1 GiB off the host
     std::uint64_t hostMemoryBytes = 0;   // 0: defaultHostBudget()
     int updateThreads = 0;               // 0: half of the processor's cores, as a run has

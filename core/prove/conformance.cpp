@@ -271,6 +271,7 @@ Table wholeTable()
     addElementCases(table);
     addUpdateCases(table);
     addCompactCases(table);
+    addInputCases(table);
     addLightCases(table);
     addProjectionCases(table);
     addLightUpdateCases(table);

@@ -149,6 +149,7 @@ void addColumnCases(Table& table);
 void addElementCases(Table& table);
 void addUpdateCases(Table& table);
 void addCompactCases(Table& table);
+void addInputCases(Table& table);
 void addLightCases(Table& table);
 void addProjectionCases(Table& table);
 void addLightUpdateCases(Table& table);

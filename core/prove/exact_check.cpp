@@ -116,6 +116,7 @@ PlainRunSpec plainRunSpec(const TinyRun& run)
     spec.micro = {run.seqLen, run.microBatch, run.accumulate, run.compute, run.fp8};
     spec.micro.headPart = run.headPart;
     spec.micro.dropout = run.dropout;
+    spec.micro.codedInputs = run.codedInputs;
     spec.policy = run.policy;
     spec.options = run.options;
     spec.light = run.light;

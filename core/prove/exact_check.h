@@ -36,6 +36,7 @@ struct TinyRun {
     DType compute = DType::F32;
     bool fp8 = false;          // MicroShape::fp8
     std::int64_t headPart = 0; // MicroShape::headPart
+    bool codedInputs = false;  // MicroShape::codedInputs, with Recompute::Block
     std::int64_t accumulate = 3;
     Recompute recompute = Recompute::None;
     double clipNorm = 1.0;

@@ -7,6 +7,8 @@ namespace mr {
 BoundaryMemory::BoundaryMemory(
     const TierStore& tiers, const ModelConfig& config, const MicroShape& shape)
     : m_one(matrixView(nullptr, shape.compute, shape.tokens(), config.hidden))
+    , m_coded(codedBytes(shape.tokens(), config.hidden))
+    , m_codes(tiers.find(Tier::Device, MemoryUse::InputCodes))
     , m_host(tiers.find(Tier::PinnedHost, MemoryUse::Boundaries).data())
     , m_each(config.layers + 2)
     , m_homes(tiers.plan().boundaries)
@@ -15,8 +17,10 @@ BoundaryMemory::BoundaryMemory(
     const std::span<std::byte> device = tiers.find(Tier::Device, MemoryUse::Boundaries);
     m_device = device.data();
     m_count = device.size() / m_one.bytes();
-    if (tiers.plan().savesBoundaries)
+    const bool saves = tiers.plan().savesBoundaries;
+    if (saves || hasCodes())
         m_each = std::min<std::int64_t>(m_each, 3);
+    m_codesEach = saves ? std::min<std::int64_t>(config.layers, 2) : config.layers;
 }
 
 TensorView BoundaryMemory::at(std::byte* base, std::size_t index) const
@@ -28,7 +32,7 @@ TensorView BoundaryMemory::at(std::byte* base, std::size_t index) const
 
 TensorView BoundaryMemory::of(std::int64_t slot, std::int64_t layer) const
 {
-    // Where their home is the host, outputs of layers take turns in two.
+    // Outputs of layers take turns in two places if their home is the host, or codes wait instead.
     const auto index = static_cast<std::size_t>(slot * m_each + layer % (m_each - 1));
     return at(m_device, index % m_count); // evaluation alone has two, used in turn
 }
@@ -38,10 +42,31 @@ TensorView BoundaryMemory::gradient(std::int64_t slot) const
     return at(m_device, static_cast<std::size_t>((slot + 1) * m_each - 1));
 }
 
-TensorView BoundaryMemory::onHost(std::int64_t slot, std::int64_t layer) const
+std::span<std::byte> BoundaryMemory::kept(std::int64_t slot, std::int64_t layer) const
 {
-    return at(m_host,
-        static_cast<std::size_t>(m_homes.copyOf(static_cast<int>(layer), static_cast<int>(slot))));
+    if (!hasCodes()) {
+        const TensorView whole = of(slot, layer);
+        return {whole.data, whole.bytes()};
+    }
+    const auto index = static_cast<std::size_t>(slot * m_codesEach + layer % m_codesEach);
+    return m_codes.subspan(index * m_coded.all, m_coded.all);
+}
+
+TensorView BoundaryMemory::codes(std::int64_t slot, std::int64_t layer) const
+{
+    return matrixView(kept(slot, layer).data(), DType::I8, m_one.dims[0], m_one.dims[1]);
+}
+
+TensorView BoundaryMemory::scales(std::int64_t slot, std::int64_t layer) const
+{
+    return matrixView(kept(slot, layer).data() + m_coded.scales, DType::F32, m_one.dims[0],
+        codedGroups(m_one.dims[1]));
+}
+
+std::byte* BoundaryMemory::onHost(std::int64_t slot, std::int64_t layer) const
+{
+    const int copy = m_homes.copyOf(static_cast<int>(layer), static_cast<int>(slot));
+    return m_host + static_cast<std::size_t>(copy) * (hasCodes() ? m_coded.all : m_one.bytes());
 }
 
 std::int32_t BoundaryMemory::stored(std::int64_t slot, std::int64_t layer) const noexcept

@@ -19,8 +19,11 @@ void PassTasks::beginStep(const StepPlan& plan, const StepInputs& inputs)
 {
     m_step = plan.step;
     m_seed = inputs.seed;
-    m_trains = std::any_of(plan.tasks.begin(), plan.tasks.end(),
-        [](const Task& task) { return task.kind == TaskKind::Backward; });
+    m_lowestBackward = m_memory.groupCount();
+    for (const Task& task : plan.tasks)
+        if (task.kind == TaskKind::Backward)
+            m_lowestBackward = std::min<std::int64_t>(m_lowestBackward, task.group.value);
+    m_trains = m_lowestBackward < m_memory.groupCount();
     std::fill(m_accumulated.begin(), m_accumulated.end(), false);
     m_sumIsLeft = false;
     m_firstOfHead = MicroBatch{-1};
@@ -84,13 +87,37 @@ AdapterDropout PassTasks::dropoutOf(const Task& task) const
     return {m_memory.dropout(), m_seed, m_step, task.micro.value, task.group.value};
 }
 
+// Does the activation wait for backward in codes? It does where it is the input of a block that
+// backward makes again.
+bool PassTasks::encodes(std::int64_t boundary) const noexcept
+{
+    return m_memory.boundaries().hasCodes() && boundary + 1 >= m_lowestBackward &&
+           boundary + 2 < m_memory.groupCount();
+}
+
+Status PassTasks::encode(std::int64_t slot, std::int64_t boundary, Stream& stream)
+{
+    const BoundaryMemory& all = m_memory.boundaries();
+    return m_device.ops().encodeInputs(
+        {all.of(slot, boundary), all.codes(slot, boundary), all.scales(slot, boundary)}, stream);
+}
+
+Status PassTasks::decode(std::int64_t slot, std::int64_t boundary, Stream& stream)
+{
+    const BoundaryMemory& all = m_memory.boundaries();
+    return m_device.ops().decodeInputs(
+        {all.codes(slot, boundary), all.scales(slot, boundary), all.of(slot, boundary)}, stream);
+}
+
 // May the block leave its output in two parts, for the next layer's norm to add? Yes if the next
 // task on Compute is the pass of that layer with the same micro-batch, and if no other lane copies
-// the output or the activations, of which one part is. Later passes find the sum.
+// the output or the activations, of which one part is, and no codes are made of it. Later passes
+// find the sum.
 bool PassTasks::leavesSum(const StepPlan& plan, TaskIndex index) const
 {
     const Task& task = plan.tasks[index];
-    if (plan.savesBoundaries || m_memory.activations().isKept(slotOf(task), task.group.value))
+    if (plan.savesBoundaries || encodes(task.group.value) ||
+        m_memory.activations().isKept(slotOf(task), task.group.value))
         return false;
     const auto onCompute = [](const Task& other) { return other.lane == Lane::Compute; };
     const auto next = std::find_if(plan.tasks.begin() + index + 1, plan.tasks.end(), onCompute);
@@ -111,7 +138,15 @@ LayerInput PassTasks::inputOf(const Task& task)
     return input;
 }
 
+// The next layer reads the output as it is; what waits for backward is made behind it.
 Status PassTasks::forward(const StepPlan& plan, TaskIndex index, Stream& stream)
+{
+    const Task& task = plan.tasks[index];
+    MR_TRY(forwardLayer(plan, index, stream));
+    return encodes(task.group.value) ? encode(slotOf(task), task.group.value, stream) : Status();
+}
+
+Status PassTasks::forwardLayer(const StepPlan& plan, TaskIndex index, Stream& stream)
 {
     const Task& task = plan.tasks[index];
     const LayerContext context = contextOf(task, stream);
@@ -153,6 +188,8 @@ Status PassTasks::backward(const Task& task, const StepInputs& inputs, Stream& s
     const GroupMemory& memory = m_memory.group(task.group);
     const TensorView x = m_memory.boundaries().of(slot, task.group.value - 1);
     const BlockActivations& kept = m_memory.activations().of(slot, task.group.value - 1);
+    if (encodes(task.group.value - 1))
+        MR_TRY(decode(slot, task.group.value - 1, stream));
     const Recompute how = m_memory.recompute();
     if (how == Recompute::Block && !m_memory.activations().isKept(slot, task.group.value))
         MR_TRY(recomputeBlock(context, m_memory.weightsOf(task), x, kept, m_memory.scratch));
@@ -172,46 +209,6 @@ Status PassTasks::backwardEmbedding(
             stream);
     return m_device.ops().embedBackward({batch.ids, batch.order, grad, m_memory.embeddingGradient,
                                             accumulate, embeddingScale(), m_config.padToken},
-        stream);
-}
-
-// The first tile, which has the norm, begins the head's work with a micro-batch.
-Status PassTasks::forwardTile(const Task& task, const LayerContext& context)
-{
-    const VocabularyTiles& tiles = m_memory.vocabulary();
-    const int index = tiles.indexOf(task.firstElement, task.elementCount).value_or(0);
-    const HeadScratch scratch = m_memory.headOf(slotOf(task));
-    if (index == 0)
-        MR_TRY(beginHead(context, m_memory.headNorm(task), inputOf(task), scratch));
-    MR_TRY(softmaxOfTile(context, m_memory.headTile(task, tiles.at(index)), scratch));
-    if (index + 1 < tiles.count())
-        return {};
-    return joinHead(context, scratch, m_memory.scalars.losses, task.micro.value);
-}
-
-Status PassTasks::backwardTile(
-    const Task& task, const LayerContext& context, const HeadBackward& backward)
-{
-    const VocabularyTiles& tiles = m_memory.vocabulary();
-    const int index = tiles.indexOf(task.firstElement, task.elementCount).value_or(0);
-    const HeadScratch scratch = m_memory.headOf(slotOf(task));
-    MR_TRY(gradientsOfTile(context, m_memory.headTile(task, tiles.at(index)), scratch, backward));
-    if (index > 0)
-        return {};
-    return endHead(context, m_memory.headNorm(task), inputOf(task), scratch, backward);
-}
-
-// The host's plane is pinned, so the device reads the rows where they are.
-Status PassTasks::fetchRows(const Task& task, Stream& stream)
-{
-    const VocabularyShape& shape = m_memory.vocabulary().shape;
-    const TensorView out = m_memory.boundaries().of(slotOf(task), 0);
-    const auto buffer = static_cast<std::size_t>(task.micro.value) % m_memory.batches.size();
-    std::byte* rows = m_memory.hostState(task.group, StatePart::High, 0, -1);
-    m_traffic.toDevice += static_cast<std::int64_t>(out.bytes());
-    return m_device.ops().embed(
-        {m_memory.batches[buffer].ids, matrixView(rows, m_memory.compute(), shape.rows, shape.cols),
-            out, embeddingScale()},
         stream);
 }
 
@@ -258,13 +255,12 @@ Status PassTasks::fetchBatch(const Task& task, Stream& stream)
 Status PassTasks::moveBoundary(const Task& task, Stream& stream)
 {
     const std::int64_t slot = slotOf(task);
-    const TensorView here = m_memory.boundaries().of(slot, task.group.value);
+    const std::span<std::byte> here = m_memory.boundaries().kept(slot, task.group.value);
     std::byte* home = task.stage >= 0 ? m_memory.disk().of(task.stage).data()
-                                      : m_memory.boundaries().onHost(slot, task.group.value).data;
+                                      : m_memory.boundaries().onHost(slot, task.group.value);
     const bool load = task.kind == TaskKind::LoadBoundary;
-    (load ? m_traffic.toDevice : m_traffic.toHost) += static_cast<std::int64_t>(here.bytes());
-    return load ? stream.copy(here.data, {home, here.bytes()})
-                : stream.copy(home, {here.data, here.bytes()});
+    (load ? m_traffic.toDevice : m_traffic.toHost) += static_cast<std::int64_t>(here.size());
+    return load ? stream.copy(here.data(), {home, here.size()}) : stream.copy(home, here);
 }
 
 Status PassTasks::moveActivations(const Task& task, Stream& stream)

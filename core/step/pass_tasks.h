@@ -29,6 +29,7 @@ public:
 
 private:
     Status forward(const StepPlan& plan, TaskIndex index, Stream& stream);
+    Status forwardLayer(const StepPlan& plan, TaskIndex index, Stream& stream);
     Status backward(const Task& task, const StepInputs& inputs, Stream& stream);
     Status backwardEmbedding(
         const BatchViews& batch, const TensorView& grad, bool accumulate, Stream& stream);
@@ -48,6 +49,9 @@ private:
     Status sendScalars(const Task& task, Stream& stream);
     LayerContext contextOf(const Task& task, Stream& stream) const;
     AdapterDropout dropoutOf(const Task& task) const;
+    bool encodes(std::int64_t boundary) const noexcept;
+    Status encode(std::int64_t slot, std::int64_t boundary, Stream& stream);
+    Status decode(std::int64_t slot, std::int64_t boundary, Stream& stream);
     bool leavesSum(const StepPlan& plan, TaskIndex index) const;
     LayerInput inputOf(const Task& task);
     std::int64_t slotOf(const Task& task) const noexcept;
@@ -57,7 +61,8 @@ private:
     const RunMemory& m_memory;
     const ModelConfig& m_config;
     LinkBytes& m_traffic;
-    bool m_trains = false; // the plan of this step has backward passes
+    bool m_trains = false;             // the plan of this step has backward passes
+    std::int64_t m_lowestBackward = 0; // the first layer with one
     StepIndex m_step = 0;
     std::uint64_t m_seed = 0;
     std::vector<bool> m_accumulated; // by group: a micro-batch of this step is in already

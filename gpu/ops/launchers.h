@@ -30,6 +30,10 @@ Status launchBiasGradient(const BiasGradientArgs& args, cudaStream_t stream);
 // dequantize_nf4.cu
 Status launchDequantizeNf4(const DequantizeNf4Args& args, cudaStream_t stream);
 
+// input_codes.cu
+Status launchEncodeInputs(const EncodeInputsArgs& args, cudaStream_t stream);
+Status launchDecodeInputs(const DecodeInputsArgs& args, cudaStream_t stream);
+
 // quantize.cu
 Status launchQuantize(const QuantizeArgs& args, cudaStream_t stream);
 

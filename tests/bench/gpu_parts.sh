@@ -5,9 +5,10 @@
 # Needs: timed and skip of gpu_run.sh, the figures of gpu_figures.sh, gpu_machine.sh, millrace, here.
 
 ops=(accumulate adamw adamwCompact adapterNorms add attention attentionBackward averageSquares
-    biasGradient cast codeProduct columnDots columnEnergy columnSquares crossEntropy dequantizeNf4
-    dropout embed embedBackward fill finishGradient gatherColumns headNormRope headNormRopeBackward
-    join joinSoftmax lightStepSize lightUpdate linear linearBackwardInput linearBackwardWeight normBlocks
+    biasGradient cast codeProduct columnDots columnEnergy columnSquares crossEntropy decodeInputs
+    dequantizeNf4 dropout embed embedBackward encodeInputs fill finishGradient gatherColumns
+    headNormRope headNormRopeBackward join joinSoftmax lightStepSize lightUpdate linear
+    linearBackwardInput linearBackwardWeight normBlocks
     normJoin projectedStep projectGradient projectionSigns quantize rmsNorm rmsNormBackward rope
     rowSquares scaleColumns scatterColumns softcap softmaxGradient softmaxPart split sum swiglu swigluBackward windowProduct)
 

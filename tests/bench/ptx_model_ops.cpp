@@ -56,6 +56,23 @@ Status embed(OpRig& rig, const ModelShape& model)
     return rig.ops().embed(args, rig.stream());
 }
 
+// The input of a block as it waits for backward, and back.
+Status encodeInputs(OpRig& rig, const ModelShape& model)
+{
+    return rig.ops().encodeInputs(
+        {rig.read(kCompute, kTokens, model.hidden), rig.written(DType::I8, kTokens, model.hidden),
+            rig.written(DType::F32, kTokens, codedGroups(model.hidden))},
+        rig.stream());
+}
+
+Status decodeInputs(OpRig& rig, const ModelShape& model)
+{
+    return rig.ops().decodeInputs({rig.read(DType::I8, kTokens, model.hidden),
+                                      rig.read(DType::F32, kTokens, codedGroups(model.hidden)),
+                                      rig.written(kCompute, kTokens, model.hidden)},
+        rig.stream());
+}
+
 Status embedBackward(OpRig& rig, const ModelShape& model)
 {
     const std::vector<std::int32_t> tokens = someTokens(model);
@@ -351,6 +368,8 @@ constexpr CountedOp kOps[] = {
     {"biasGradient", {1, 1}, biasGradient, [](const ModelShape& model) { return model.hasBias; }},
     {"rmsNormBackward", kOneTurn, rmsNormBackward, nullptr},
     {"embedBackward", {256, 1}, embedBackward, nullptr},
+    {"encodeInputs", {4, 1}, encodeInputs, nullptr},
+    {"decodeInputs", {4, 1}, decodeInputs, nullptr},
 };
 
 } // namespace

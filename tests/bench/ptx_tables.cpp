@@ -55,6 +55,7 @@ constexpr Reason kReasons[] = {
         "takes "
         "many times as long; at head_dim 256 a block of 96 or 128 threads copies 3 or 4 rows of a "
         "tile at a time, and the place of every row is computed"},
+    {"decodeInputs", false, false, true, kCopies},
     {"dequantizeNf4", true, false, true,
         "every element is looked up among 16 numbers, and eight lanes read one byte and two "
         "numbers of their block; these stay in the first cache, and memory takes several times as "

@@ -19,6 +19,7 @@ struct OtherValue {
     void operator()(bool RunSpec::*m) const { spec.*m = !(spec.*m); }
     void operator()(PrecisionChoice RunSpec::*m) const { spec.*m = PrecisionChoice::F32; }
     void operator()(RecomputeChoice RunSpec::*m) const { spec.*m = RecomputeChoice::Block; }
+    void operator()(KeepInputs RunSpec::*m) const { spec.*m = KeepInputs::Int8; }
     void operator()(Optimizer RunSpec::*m) const { spec.*m = Optimizer::AdaLomo; }
     void operator()(WeightFormat RunSpec::*m) const { spec.*m = WeightFormat::Random16; }
     void operator()(TrainOrder RunSpec::*m) const { spec.*m = TrainOrder::Blocks; }

@@ -298,6 +298,16 @@ public:
         return forward("biasGradient", &Ops::biasGradient, args, stream);
     }
 
+    Status encodeInputs(const EncodeInputsArgs& args, Stream& stream) override
+    {
+        return forward("encodeInputs", &Ops::encodeInputs, args, stream);
+    }
+
+    Status decodeInputs(const DecodeInputsArgs& args, Stream& stream) override
+    {
+        return forward("decodeInputs", &Ops::decodeInputs, args, stream);
+    }
+
     Status dequantizeNf4(const DequantizeNf4Args& args, Stream& stream) override
     {
         return forward("dequantizeNf4", &Ops::dequantizeNf4, args, stream);

@@ -55,6 +55,8 @@ std::span<const SettingLook> SettingWords::looks()
         ChoiceLook{"none", QT_TR_NOOP("Nothing")},
         ChoiceLook{"cheap", QT_TR_NOOP("Norms and activation functions")},
         ChoiceLook{"block", QT_TR_NOOP("Each block")}};
+    static constexpr std::array kKept{ChoiceLook{"bf16", QT_TR_NOOP("As they are: 2 bytes")},
+        ChoiceLook{"int8", QT_TR_NOOP("8 bit: 1 byte")}};
     static constexpr std::array kOptimizers{ChoiceLook{"adamw", "AdamW"},
         ChoiceLook{"factored", QT_TR_NOOP("Light (Adafactor)")},
         ChoiceLook{"adalomo", QT_TR_NOOP("Light (AdaLomo)")},
@@ -95,6 +97,11 @@ std::span<const SettingLook> SettingWords::looks()
         choice("recompute", QT_TR_NOOP("Recompute"),
             QT_TR_NOOP("Computes activations again in the backward pass instead of keeping them."),
             !kAdvanced, kRecomputes),
+        choice("keep_inputs", QT_TR_NOOP("Layer inputs kept as"),
+            QT_TR_NOOP("How the input of a block waits for the backward pass. 8 bits halve what "
+                       "long contexts take of memory, disk and link; results differ by rounding, "
+                       "and each block is recomputed."),
+            kAdvanced, kKept),
         choice("device", QT_TR_NOOP("Device"), QT_TR_NOOP("The device that computes the model."),
             !kAdvanced, kDevices),
         simple("policy", QT_TR_NOOP("Offload policy"),

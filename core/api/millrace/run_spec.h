@@ -23,6 +23,9 @@ namespace mr {
 enum class DataFormat : std::uint8_t { Auto, Text, Jsonl, Json, Csv };
 enum class PrecisionChoice : std::uint8_t { Auto, BF16, F32, Fp8 }; // Auto: never Fp8
 enum class RecomputeChoice : std::uint8_t { Auto, None, Cheap, Block };
+// How the input of a block waits for backward. Int8: codes with a scale for every 128 of a row,
+// half the bytes; results differ.
+enum class KeepInputs : std::uint8_t { Bf16, Int8 };
 // All but AdamW keep a number for each row and column of a weight, or nothing, and update a layer
 // on the device right behind its own backward.
 enum class Optimizer : std::uint8_t { AdamW, Factored, AdaLomo, SgdNormalised, ApolloMini };
@@ -112,9 +115,10 @@ struct RunSpec {
     // decides bits. 0: in one, as earlier programs did and as a record without it says; -1: 8,192.
     // No setting.
     std::int64_t headPart = -1;
-    std::int64_t checkpointEvery = 0;    // steps; 0: not by steps
-    std::int64_t checkpointMinutes = 15; // after the last one; 0: not by time
-    std::int64_t keepCheckpoints = 2;    // the newest; the best by evaluation stays, too
+    KeepInputs keepInputs = KeepInputs::Bf16; // Int8 needs recompute block
+    std::int64_t checkpointEvery = 0;         // steps; 0: not by steps
+    std::int64_t checkpointMinutes = 15;      // after the last one; 0: not by time
+    std::int64_t keepCheckpoints = 2;         // the newest; the best by evaluation stays, too
     bool keepBest = false; // an evaluation that is the best so far makes a checkpoint of its step
 
     DeviceChoice device = DeviceChoice::Auto;
@@ -174,6 +178,7 @@ constexpr std::int64_t defaultSeqLen(std::int64_t maxPositions) noexcept
 std::string_view name(DataFormat v) noexcept;
 std::string_view name(PrecisionChoice v) noexcept;
 std::string_view name(RecomputeChoice v) noexcept;
+std::string_view name(KeepInputs v) noexcept;
 std::string_view name(Optimizer v) noexcept;
 std::string_view name(WeightFormat v) noexcept;
 std::string_view name(TrainOrder v) noexcept;
@@ -182,6 +187,7 @@ std::string_view name(DeviceChoice v) noexcept;
 Result<DataFormat> parseDataFormat(std::string_view text);
 Result<PrecisionChoice> parsePrecision(std::string_view text);
 Result<RecomputeChoice> parseRecompute(std::string_view text);
+Result<KeepInputs> parseKeepInputs(std::string_view text);
 Result<Optimizer> parseOptimizer(std::string_view text);
 Result<WeightFormat> parseWeightFormat(std::string_view text);
 Result<TrainOrder> parseTrainOrder(std::string_view text);

@@ -27,7 +27,7 @@ namespace mr {
 using SpecMember =
     std::variant<std::string RunSpec::*, std::int64_t RunSpec::*, std::uint64_t RunSpec::*,
         double RunSpec::*, bool RunSpec::*, PrecisionChoice RunSpec::*, RecomputeChoice RunSpec::*,
-        Optimizer RunSpec::*, WeightFormat RunSpec::*, TrainOrder RunSpec::*,
+        KeepInputs RunSpec::*, Optimizer RunSpec::*, WeightFormat RunSpec::*, TrainOrder RunSpec::*,
         ScheduleKind RunSpec::*, DeviceChoice RunSpec::*, std::vector<DataSource> RunSpec::*,
         std::vector<std::string> RunSpec::*, std::map<std::string, std::string> RunSpec::*>;
 

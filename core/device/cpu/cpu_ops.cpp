@@ -190,6 +190,16 @@ public:
         return pooled<checkBiasGradient, cpu::biasGradient>(args, stream);
     }
 
+    Status encodeInputs(const EncodeInputsArgs& args, Stream& stream) override
+    {
+        return pooled<checkEncodeInputs, cpu::encodeInputs>(args, stream);
+    }
+
+    Status decodeInputs(const DecodeInputsArgs& args, Stream& stream) override
+    {
+        return pooled<checkDecodeInputs, cpu::decodeInputs>(args, stream);
+    }
+
     Status dequantizeNf4(const DequantizeNf4Args& args, Stream& stream) override
     {
         return pooled<checkDequantizeNf4, cpu::dequantizeNf4>(args, stream);

@@ -49,7 +49,7 @@ private Q_SLOTS:
     void roundsAndSeedsHaveOrdersOfTheirOwn()
     {
         std::set<std::vector<GroupId>> orders;
-        for (const std::uint64_t seed : {1, 2})
+        for (const std::uint64_t seed : {1U, 2U})
             for (std::int64_t round = 0; round < 10; ++round)
                 orders.insert(roundOf(scheduleOf(20, seed), round));
         QCOMPARE(orders.size(), std::size_t{20});

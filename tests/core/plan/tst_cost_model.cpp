@@ -35,6 +35,30 @@ class TestCostModel : public QObject
     Q_OBJECT
 
 private Q_SLOTS:
+    // An activation that waits in codes moves as these, everywhere.
+    void boundariesMoveAsTheyAreKept()
+    {
+        ModelShape shape;
+        shape.boundaryBytes = 8192;
+        for (const std::size_t kept : {std::size_t{0}, std::size_t{4352}}) {
+            shape.keptBoundaryBytes = kept;
+            const std::int64_t linked = kept > 0 ? 4352 : 8192;
+            Task task;
+            for (const TaskKind kind : {TaskKind::SaveBoundary, TaskKind::LoadBoundary}) {
+                task.kind = kind;
+                QCOMPARE(copyBytes({}, task, shape, Precision::BF16), linked);
+            }
+            for (const TaskKind kind : {TaskKind::WriteBoundary, TaskKind::ReadBoundary}) {
+                task.kind = kind;
+                QCOMPARE(diskBytes({}, task, shape, Precision::BF16), std::int64_t{8192});
+            }
+        }
+        shape.keptBoundaryBytes = 4000;
+        Task write;
+        write.kind = TaskKind::WriteBoundary;
+        QCOMPARE(diskBytes({}, write, shape, Precision::BF16), std::int64_t{4096});
+    }
+
     void residentStepIsBatchComputeAndUpdate()
     {
         ModelShape shape = smallShape(1);

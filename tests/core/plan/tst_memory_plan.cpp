@@ -270,6 +270,35 @@ private Q_SLOTS:
         QCOMPARE(plan.bytes(Tier::Device, MemoryUse::FirstMoments), std::size_t{0});
     }
 
+    // The device keeps three activations for each micro-batch; codes wait in place of the others,
+    // of both blocks on the device, or of two in turn and the one that is saved.
+    void codesOfInputsWaitInPlaceOfThem()
+    {
+        ModelShape shape = shapeWithBytes();
+        shape.keptBoundaryBytes = 600;
+        const auto plannedFor = [&](const OffloadPolicy& policy, Recompute how) {
+            StepSpec spec = specOf(1, 1);
+            spec.recompute = how;
+            return planMemory(spec, shape, {}, {}, policy);
+        };
+        const MemoryPlan resident = plannedFor(policyOf("resident"), Recompute::Block).value();
+        const MemoryPlan streamed = plannedFor(policyOf("streamed"), Recompute::Block).value();
+
+        QCOMPARE(resident.bytes(Tier::Device, MemoryUse::Boundaries), std::size_t{3 * 1000});
+        QCOMPARE(resident.bytes(Tier::Device, MemoryUse::InputCodes), std::size_t{2 * 600});
+        QCOMPARE(streamed.bytes(Tier::Device, MemoryUse::Boundaries), std::size_t{3 * 1000});
+        QCOMPARE(streamed.bytes(Tier::Device, MemoryUse::InputCodes), std::size_t{2 * 600});
+        QCOMPARE(streamed.bytes(Tier::PinnedHost, MemoryUse::Boundaries), std::size_t{600});
+        QCOMPARE(name(MemoryUse::InputCodes), std::string_view("input codes"));
+        for (const Recompute how : {Recompute::None, Recompute::Cheap})
+            QVERIFY(plannedFor(policyOf("resident"), how).status().kind() ==
+                    ErrorKind::InvalidArgument);
+        const OffloadPolicy keeps = policyWith("streamed", {{"activations-on-host", "1"}});
+        QVERIFY(!plannedFor(keeps, Recompute::Block).ok());
+        shape.keptBoundaryBytes = 0;
+        QVERIFY(plannedFor(keeps, Recompute::Block).ok());
+    }
+
     void compactStateTakesFiveAndAQuarterBytesWhereverItLives()
     {
         constexpr std::size_t kState = 21 * kAll / 4;

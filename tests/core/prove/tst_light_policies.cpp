@@ -183,7 +183,7 @@ void TestLightPolicies::compareVariants(
         TinyRun run = base;
         run.policy = variant.policy;
         run.options = variant.options;
-        run.recompute = variant.recompute;
+        run.recompute = base.codedInputs ? Recompute::Block : variant.recompute;
         run.disk.folders = {m_folder.path().toStdString()};
         run.disk.store.verify = DiskVerify::All;
         compareLight(resultOn(variant.mode, run, variant.threads), plain, variant.name);
@@ -219,6 +219,8 @@ void TestLightPolicies::embeddingAndHeadMayComeByTiles()
     base.config.logitCap = format == 1 ? 20.0 : 0.0;
     base.config.embeddingScale = format == 2 ? 4.9 : 1.0;
     base.headPart = 50;
+    base.codedInputs = format == 3; // rows of the embedding come as they are
+    base.recompute = Recompute::Block;
     base.accumulate = accumulate;
     const TinyResult plain = resultOn(Mode::Inline, base, 1);
     for (const double norm : plain.norms)

@@ -101,6 +101,7 @@ void addBits(Cases& cases)
             {"shl.b32", 'r', "rr", {1, 31}, 0x80000000},
             {"shl.b32", 'r', "rr", {1, 32}, 0}, // clamped, not modulo
             {"shl.b64", 'd', "dr", {1, 63}, 0x8000000000000000},
+            {"shr.s16", 'h', "hr", {0xFFF8, 1}, 0xFFFC},
             {"shr.s32", 'r', "rr", {r(-8), 1}, r(-4)},
             {"shr.s32", 'r', "rr", {r(-8), 99}, r(-1)},
             {"shr.s64", 'd', "dr", {d(-8), 2}, d(-2)},

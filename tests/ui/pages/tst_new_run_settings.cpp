@@ -36,9 +36,9 @@ Json otherThan(const std::string& field, const Json& usual)
     const std::map<std::string, Json> words = {{"schedule", "linear"}, {"precision", "fp32"},
         {"recompute", "block"}, {"device", "cuda"}, {"policy", "of-another-program"},
         {"seed", (std::uint64_t{1} << 63) + 12345}, {"policy_options", {{"interval", "4"}}},
-        {"optimizer", "adalomo"}, {"train", "blocks"}, {"weights", "bf16-random"},
-        {"rank_pattern", {{"down_proj", "8"}}}, {"alpha_pattern", {{"down_proj", "16"}}},
-        {"disk_paths", {"/fast/one", "/fast/two/"}}};
+        {"keep_inputs", "int8"}, {"optimizer", "adalomo"}, {"train", "blocks"},
+        {"weights", "bf16-random"}, {"rank_pattern", {{"down_proj", "8"}}},
+        {"alpha_pattern", {{"down_proj", "16"}}}, {"disk_paths", {"/fast/one", "/fast/two/"}}};
     const Json source = {{"path", "/data/../data/a.jsonl"}, {"format", "jsonl"},
         {"columns", {{"prompt", "q"}, {"style", "plain"}}}};
     if (const auto word = words.find(field); word != words.end())

@@ -100,6 +100,10 @@ void lightUpdate(const LightUpdateArgs& args, ThreadPool& pool);
 void projectionSigns(const ProjectionSignsArgs& args);
 void projectedStep(const ProjectedStepArgs& args);
 
+// input_codes.cpp
+void encodeInputs(const EncodeInputsArgs& args, ThreadPool& pool);
+void decodeInputs(const DecodeInputsArgs& args, ThreadPool& pool);
+
 // quantize.cpp
 void quantize(const QuantizeArgs& args, ThreadPool& pool);
 void dequantizeNf4(const DequantizeNf4Args& args, ThreadPool& pool);
