@@ -125,9 +125,9 @@ private:
     // Embedding and head by tiles: more bytes over the link, fewer on the device.
     void addTiled()
     {
-        if (m_setup.shape.vocabulary.rows == 0 || !isLight(m_setup.spec.optimizer) ||
-            infoOf(m_setup.spec.optimizer).isRelative || m_setup.numbers.vocabulary ||
-            m_setup.numbers.boundary == Tier::Device || m_setup.step.precision != Precision::BF16)
+        if (m_setup.shape.vocabulary.rows == 0 || !updatesByTiles(m_setup.spec.optimizer) ||
+            m_setup.numbers.vocabulary || m_setup.numbers.boundary == Tier::Device ||
+            m_setup.step.precision != Precision::BF16)
             return;
         PolicyNumbers numbers;
         numbers.vocabulary = Tier::PinnedHost;

@@ -65,6 +65,13 @@ constexpr bool isLight(Optimizer optimizer) noexcept
     return infoOf(optimizer).isLight;
 }
 
+// Does a weight's step need no other weight? Then a matrix may be updated by tiles that come and
+// go.
+constexpr bool updatesByTiles(Optimizer optimizer) noexcept
+{
+    return isLight(optimizer) && !infoOf(optimizer).isRelative;
+}
+
 // Is the weight's gradient projected to one number for each place of its longer side? Two moments
 // of that and a norm are kept.
 constexpr bool isProjected(Optimizer optimizer, const WeightShape& weight, bool inBlock) noexcept

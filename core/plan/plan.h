@@ -358,6 +358,13 @@ struct StepPlan {
                        inFlight);
     }
 
+    // Is it about a group that the device updates right behind its backward?
+    bool isBehindBackward(const Task& task) const noexcept
+    {
+        const auto group = static_cast<std::size_t>(task.group.value);
+        return group < answers.size() && answers[group].behindBackward;
+    }
+
     // Place of the activations of this work on a block.
     int activationSet(const Task& task) const noexcept
     {

@@ -92,14 +92,16 @@ Status PlanTerms::checkHomes() const
             return notBuilt("a share on disk of boundaries that stay on the device");
         if (placement.boundary != placements.front().boundary)
             return notBuilt("a home of boundaries that is not the same for all layers");
-        if (placement.weights == Tier::Device)
-            continue;
-        if (isEnd && placement.tileRows == 0)
+        const bool isElsewhere =
+            placement.weights != Tier::Device || placement.frozen != Tier::Device;
+        if (isEnd && isElsewhere && placement.tileRows == 0)
             return Status::error(ErrorKind::InvalidArgument,
                 fmt::format("policy option vocabulary=host: embedding and head come by tiles where "
                             "they are two matrices of more than {} rows, both trained, in a run "
                             "that forms the head's sums in parts; leave it out",
                     kHeadPart));
+        if (placement.weights == Tier::Device)
+            continue;
         if (byColumns)
             return notBuilt("weights of a policy with windows, whose home is the host");
         if (placement.state != Tier::PinnedHost)

@@ -202,7 +202,7 @@ Status checkVocabulary(const StreamedHomes& homes, Optimizer optimizer)
         return refuse(option + "embedding and head come by tiles where the device updates them "
                                "right behind their backward; use --optimizer factored, or leave "
                                "the option out");
-    if (infoOf(optimizer).isRelative)
+    if (!updatesByTiles(optimizer))
         return refuse(option + "optimizer " + std::string(name(optimizer)) +
                       " measures all weights of a matrix before it changes one; use factored, or "
                       "leave the option out");

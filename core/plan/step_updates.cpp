@@ -126,9 +126,9 @@ void StepUpdates::updateAtOnce(GroupId group)
     m_updates.holdUploads(false);
 }
 
-// All of it on the device: its gradient and, where they stream, its weights are still there; those
-// of embedding and head come again, with the state of their tiles. State of blocks
-// came beside the weights of its layer, because there are slots for all of it.
+// All of it on the device: its gradient and, where they stream, its weights are still there, and
+// state came beside them, because there are slots for all of it. Weights of embedding and head that
+// lie on the host come again, with the state of their tiles.
 void StepUpdates::updateBehindBackward(GroupId group)
 {
     const StepIndex step = m_writer.plan().step;

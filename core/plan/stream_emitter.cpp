@@ -60,8 +60,10 @@ std::uint8_t StreamEmitter::bring(GroupId group, StepIndex version)
 
 std::uint8_t StreamEmitter::bringRange(const Task& range, std::optional<std::uint8_t> asked)
 {
-    if (const auto there = m_slots.find(range.group, range.firstElement, range.elementCount))
+    if (const auto there = m_slots.find(range.group, range.firstElement, range.elementCount)) {
+        m_slots.at(*there).lastUse = static_cast<std::int64_t>(m_writer.plan().tasks.size());
         return *there;
+    }
     const std::uint8_t slot = asked ? *asked : m_slots.oldest();
     Task fetch = range;
     fetch.kind = TaskKind::FetchWeights;

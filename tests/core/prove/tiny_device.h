@@ -5,7 +5,7 @@
 #include "core/device/cpu/cpu_device.h"
 #include "core/prove/exact_check.h"
 
-#include <QtGlobal>
+#include <QTest>
 
 #include <cstddef>
 #include <map>
@@ -33,6 +33,23 @@ inline TinyResult resultOn(CpuDeviceOptions::Mode mode, const TinyRun& run, int 
     if (!result.ok())
         qFatal("%s: %s", run.policy.c_str(), result.status().message().c_str());
     return std::move(result).value();
+}
+
+// `what` has the bits of `expected`, and held and moved what was planned.
+inline void compareRuns(const TinyResult& result, const TinyResult& expected, const char* what)
+{
+    if (result.weightsHash != expected.weightsHash)
+        qWarning("differs: %s", what);
+    QCOMPARE(result.weightsHash, expected.weightsHash);
+    QCOMPARE(result.losses, expected.losses);
+    QCOMPARE(result.norms, expected.norms);
+    QCOMPARE(result.peakDeviceBytes, result.plannedDeviceBytes);
+    QCOMPARE(result.peakHostBytes, result.plannedHostBytes);
+    QCOMPARE(result.allocationsInSteps, std::size_t{0});
+    QCOMPARE(result.h2dBytes, result.plannedH2dBytes);
+    QCOMPARE(result.d2hBytes, result.plannedD2hBytes);
+    QCOMPARE(result.diskReadBytes, result.plannedDisk.readBytes);
+    QCOMPARE(result.diskWrittenBytes, result.plannedDisk.writtenBytes);
 }
 
 // Results by a key, so that rows with one reference run it once.

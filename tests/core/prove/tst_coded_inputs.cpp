@@ -43,22 +43,6 @@ const Variant kVariants[] = {
         {{"boundaries-on-disk", "0.5"}, {"tile", "8KiB"}}, Mode::Inline},
 };
 
-void compareCoded(const TinyResult& result, const TinyResult& expected, const char* what)
-{
-    if (result.weightsHash != expected.weightsHash)
-        qWarning("differs: %s", what);
-    QCOMPARE(result.weightsHash, expected.weightsHash);
-    QCOMPARE(result.losses, expected.losses);
-    QCOMPARE(result.norms, expected.norms);
-    QCOMPARE(result.peakDeviceBytes, result.plannedDeviceBytes);
-    QCOMPARE(result.peakHostBytes, result.plannedHostBytes);
-    QCOMPARE(result.allocationsInSteps, std::size_t{0});
-    QCOMPARE(result.h2dBytes, result.plannedH2dBytes);
-    QCOMPARE(result.d2hBytes, result.plannedD2hBytes);
-    QCOMPARE(result.diskReadBytes, result.plannedDisk.readBytes);
-    QCOMPARE(result.diskWrittenBytes, result.plannedDisk.writtenBytes);
-}
-
 TinyRun codedRun(DType compute, int accumulate)
 {
     TinyRun run;
@@ -135,7 +119,7 @@ void TestCodedInputs::everyPolicyGivesTheBitsOfResident()
     for (const double norm : plain.norms) // it trains at all
         QVERIFY(std::isfinite(norm) && norm > 0.0);
     for (const Variant& variant : kVariants) {
-        compareCoded(resultOn(variant.mode, with(base, variant)), plain, variant.name);
+        compareRuns(resultOn(variant.mode, with(base, variant)), plain, variant.name);
         if (QTest::currentTestFailed())
             return;
     }
@@ -147,7 +131,7 @@ void TestCodedInputs::theOrderThatFlipsHasBitsOfItsOwn()
     run.options = {{"order", "by-layer-flip"}};
     const TinyResult plain = resultOn(Mode::Inline, run, 1);
     for (const char* policy : {"resident", "streamed", "ssd-vertical"})
-        compareCoded(
+        compareRuns(
             resultOn(Mode::Threaded, with(run, {policy, policy, run.options})), plain, policy);
 }
 
@@ -198,7 +182,7 @@ void TestCodedInputs::partsOfAModelAreTrainedToo()
             run.layers.push_back(GroupId{group});
     const TinyResult plain = resultOn(Mode::Inline, run, 1);
     for (const char* policy : {"resident", "streamed"})
-        compareCoded(resultOn(Mode::Threaded, with(run, {policy, policy})), plain, policy);
+        compareRuns(resultOn(Mode::Threaded, with(run, {policy, policy})), plain, policy);
     run.codedInputs = false;
     const TinyResult whole = resultOn(Mode::Inline, run, 1);
     QCOMPARE(plain.weightsHash == whole.weightsHash, first == 6);

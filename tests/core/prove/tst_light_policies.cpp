@@ -98,22 +98,6 @@ constexpr Format kFormats[] = {
     {"bf16, at random", DType::BF16, StateCodec::Random16, 4, 2},
 };
 
-void compareLight(const TinyResult& result, const TinyResult& expected, const char* what)
-{
-    if (result.weightsHash != expected.weightsHash)
-        qWarning("differs: %s", what);
-    QCOMPARE(result.weightsHash, expected.weightsHash);
-    QCOMPARE(result.losses, expected.losses);
-    QCOMPARE(result.norms, expected.norms);
-    QCOMPARE(result.peakDeviceBytes, result.plannedDeviceBytes);
-    QCOMPARE(result.peakHostBytes, result.plannedHostBytes);
-    QCOMPARE(result.allocationsInSteps, std::size_t{0});
-    QCOMPARE(result.h2dBytes, result.plannedH2dBytes);
-    QCOMPARE(result.d2hBytes, result.plannedD2hBytes);
-    QCOMPARE(result.diskReadBytes, result.plannedDisk.readBytes);
-    QCOMPARE(result.diskWrittenBytes, result.plannedDisk.writtenBytes);
-}
-
 TinyRun lightRun(Optimizer optimizer, const Format& format)
 {
     TinyRun run;
@@ -186,7 +170,7 @@ void TestLightPolicies::compareVariants(
         run.recompute = base.codedInputs ? Recompute::Block : variant.recompute;
         run.disk.folders = {m_folder.path().toStdString()};
         run.disk.store.verify = DiskVerify::All;
-        compareLight(resultOn(variant.mode, run, variant.threads), plain, variant.name);
+        compareRuns(resultOn(variant.mode, run, variant.threads), plain, variant.name);
         if (QTest::currentTestFailed())
             return;
     }
@@ -244,7 +228,7 @@ void TestLightPolicies::theNormOfTheStepBeforeClips()
     QVERIFY(own.norms.size() > 3);
     run.options = {{"clip-mode", "previous-norm"}};
     run.clipNorm = 1e6;
-    compareLight(resultOn(Mode::Inline, run, 1), own, "a limit that no norm reaches");
+    compareRuns(resultOn(Mode::Inline, run, 1), own, "a limit that no norm reaches");
     run.clipNorm = own.norms[0] / 3.0;
     const TinyResult clipped = resultOn(Mode::Inline, run, 1);
     QCOMPARE(clipped.norms[0], own.norms[0]);
@@ -253,7 +237,7 @@ void TestLightPolicies::theNormOfTheStepBeforeClips()
     for (const char* policy : {"zero-offload", "streamed"}) {
         run.policy = policy;
         run.options["tile"] = "8KiB";
-        compareLight(resultOn(Mode::Threaded, run, 2), clipped, policy);
+        compareRuns(resultOn(Mode::Threaded, run, 2), clipped, policy);
     }
 }
 

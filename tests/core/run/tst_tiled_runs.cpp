@@ -175,6 +175,10 @@ void TestTiledRuns::whatHasNoTilesIsRefused_data()
                           << "where they are two matrices of more than 8192 rows";
     QTest::newRow("old") << "old"
                          << "a run that forms the head's sums in parts";
+    QTest::newRow("adapter") << "adapter"
+                             << "where they are two matrices";
+    QTest::newRow("layers") << "layers"
+                            << "both trained";
     QTest::newRow("resident") << "resident"
                               << "is not of this policy";
 }
@@ -195,6 +199,10 @@ void TestTiledRuns::whatHasNoTilesIsRefused()
         refused.precision = PrecisionChoice::F32;
     else if (what == QLatin1String("tied"))
         refused.modelDir = m_rig.model.path();
+    else if (what == QLatin1String("adapter"))
+        refused.method = "lora", refused.rank = 4;
+    else if (what == QLatin1String("layers"))
+        refused.trainLayers = "1,head";
     else if (what == QLatin1String("old"))
         refused.headPart = 0;
     else
