@@ -11,7 +11,7 @@
 # MILLRACE=PROGRAM                 default: build/portable/bin/millrace of this tree
 # MILLRACE_GPU_SECONDS=540         time for everything; with less, every limit shrinks alike
 # MILLRACE_GPU_HOST_MEMORY=100GiB  host budget of the 7B zero-offload run
-# MILLRACE_GPU_PARTS='bits steps'  these parts in this order; default: all but suspects and soak
+# MILLRACE_GPU_PARTS='bits steps'  these parts in this order; default: all but suspects, tiles and soak
 # PYTHON=PROGRAM                   a Python with PyTorch; default: the first that is found
 #
 # Prints a summary of at most 60 lines first and last. Each command gets one verdict: ok, failed RC,
@@ -24,7 +24,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
 millrace=${MILLRACE:-$root/build/portable/bin/millrace}
 total=${MILLRACE_GPU_SECONDS:-540}
-parts=${MILLRACE_GPU_PARTS:-ops fresh selftest bits losses bench steps kernels offload light peers driver sanitizer profiler}
+parts=${MILLRACE_GPU_PARTS:-ops fresh selftest bits losses bench steps kernels offload light pc peers driver sanitizer profiler}
 results=${1:-${OUT:-$PWD}/results.tar.gz}
 ulimit -c 0 # a core of a process with 90 GB would fill the disk
 

@@ -149,7 +149,7 @@ part_offload() {
     figure "$name: $remark before it"
 }
 
-# part_light: small steps of 1.5B, by where the state is and what updates the weights; 8B as a PC of 12 and 32 GB has it.
+# part_light: small steps of 1.5B, by where the state is and what updates the weights.
 part_light() {
     local row name model=1.5b may_not_fit=yes options
     for row in "adamw resident" "adamw zero-offload" "adamw zero-offload --policy-option state=compact" "adamw streamed" \
@@ -159,9 +159,40 @@ part_light() {
         bench_step "$name" 40 1.5b --seq-len 2048 --steps 3 --optimizer "${options[0]}" \
             --policy "${options[1]}" "${options[@]:2}" && step_figures "$name"
     done
-    name='light 8b in 12 and 27.5 GB'
-    bench_step "$name" 80 qwen3-8b --seq-len 2048 --steps 3 --optimizer factored --policy streamed \
-        --device-memory 12GB --host-memory 27.5GB && step_figures "$name"
+}
+
+# part_pc: 8B, every weight trained, as a PC of 32 GB with a card of 12 or of 6 GB has it.
+part_pc() {
+    local row name may_not_fit=yes options
+    for row in 12GB "6GB --policy-option vocabulary=host"; do
+        read -ra options <<<"$row"
+        name="8b in ${row/ --policy-option/,} and 27.5GB"
+        bench_step "$name" 80 qwen3-8b --seq-len 2048 --steps 2 --optimizer factored --policy streamed \
+            --host-memory 27.5GB --device-memory "${options[@]}" && step_figures "$name"
+    done
+}
+
+# equal_losses NAME LIMIT MODEL OPTIONS ROW...: a step under each row, a policy and its options, has the bits of the
+# first row's losses.
+equal_losses() {
+    local name=$1 limit=$2 model=$3 options row first=
+    read -ra options <<<"$4"
+    shift 4
+    for row in "$@"; do
+        bench_step "$name, $row" "$limit" "$model" "${options[@]}" --policy ${row//+/ --policy-option } || continue
+        step_figures "$name, $row"
+        grep '"event":"step"' "$output.txt" | field loss >"$work/${row//[^a-z0-9]/-}.txt"
+        [ -z "$first" ] || compare "$name, $row, loss" 0 "$work/${first//[^a-z0-9]/-}.txt" "$work/${row//[^a-z0-9]/-}.txt"
+        first=${first:-$row}
+    done
+}
+
+# part_tiles: embedding and head on the host, whose rows and tiles come. Inputs of blocks in 8 bits.
+part_tiles() {
+    equal_losses "tiles 7b" 60 7b "--seq-len 2048 --accumulate 3 --steps 3 --optimizer factored" resident streamed \
+        streamed+vocabulary=host
+    equal_losses "8-bit inputs 1.5b" 40 1.5b "--seq-len 4096 --accumulate 3 --steps 3 --keep-inputs int8" resident \
+        zero-offload streamed
 }
 
 # part_soak: runs of the sample under every policy, killed and resumed, six at a time; one soak.sh for each.
@@ -174,6 +205,7 @@ part_soak() {
     local line
     timed soak 150 bash -c 'printf "%s\n" "${@:2}" | MILLRACE=$0 xargs -P 6 -I{} bash "$1" --device cuda --kills 2 \
         --steps 24 --every 4 --policy {}' "$millrace" "$here/soak.sh" "${policies[@]}"
+    was_skipped && return 0
     while read -r line; do
         figure "soak: $line"
     done < <(grep -E '[(a-z]' "$output.txt" | grep -v '^| policy\|^seed')

@@ -129,6 +129,15 @@ run() {
     echo $((SECONDS - begin)) >"$work/$name.seconds"
 }
 
+# await_summary NAME: until a run has printed its first one, so that it is in the middle; at most 30 seconds.
+await_summary() {
+    local waited
+    for ((waited = 0; waited < 300; waited++)); do
+        grep -qs '^Millrace on a card:' "$work/$1.out" && return 0
+        sleep 0.1
+    done
+}
+
 # summary NAME: the last one that a run printed.
 summary() { awk '/^Millrace on a card:/ { text = "" } { text = text $0 "\n" } END { printf "%s", text }' "$work/$1.out"; }
 
@@ -266,7 +275,7 @@ check_unwritten() {
 }
 
 check_stopped() {
-    expect_promises stopped 20 143
+    expect_promises stopped 50 143
     expect stopped "stopped early (exit code 143)"
     tar -tzf "$work/stopped.tar.gz" >/dev/null || fail "stopped: results that cannot be unpacked"
     pgrep -f "$work/folder/build" >/dev/null && fail "a program still runs"
@@ -302,7 +311,7 @@ run many 50 "$work/many.tar.gz" FAKE_MODE=many &
 run passes 50 "$work/passes.tar.gz" FAKE_MODE=passes MILLRACE_GPU_HOST_MEMORY=100GiB &
 folder=bare run bare 50 "$work/bare.tar.gz" FAKE_MODE=passes MILLRACE_GPU_HOST_MEMORY=100GiB &
 run blocked 24 "$work/bin/millrace/results.tar.gz" & # a file is no folder
-run stopped 20 "$work/stopped.tar.gz" FAKE_MODE=hangs &
+run stopped 50 "$work/stopped.tar.gz" FAKE_MODE=hangs &
 mkdir "$full"
 if [ "$(id -u)" -eq 0 ] && mount -t tmpfs -o size=64k none "$full" 2>/dev/null; then
     head -c 100000 /dev/zero >"$full/filler" 2>/dev/null
@@ -310,7 +319,7 @@ if [ "$(id -u)" -eq 0 ] && mount -t tmpfs -o size=64k none "$full" 2>/dev/null; 
 else
     echo "a full disk was not tried: that needs root and a tmpfs"
 fi
-sleep 4
+await_summary stopped
 kill -TERM "$(cat "$work/stopped.process")"
 wait
 check_verdicts
