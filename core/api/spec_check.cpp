@@ -197,6 +197,25 @@ Status checkKept(const RunSpec& s)
     return {};
 }
 
+// Backward comes twice and writes over what it reads of a block but its input.
+Status checkTwoPass(const RunSpec& s)
+{
+    const auto clip = s.policyOptions.find("clip-mode");
+    if (clip == s.policyOptions.end() || clip->second != "two-pass")
+        return {};
+    if (s.recompute != RecomputeChoice::Auto && s.recompute != RecomputeChoice::Block)
+        return refuse(fmt::format(
+            "policy option clip-mode=two-pass makes every backward twice from the inputs of "
+            "blocks, and recompute is {}; use recompute block, or clip-mode=own",
+            name(s.recompute)));
+    if (s.keepInputs != KeepInputs::Bf16)
+        return refuse(fmt::format(
+            "policy option clip-mode=two-pass makes every backward twice from the inputs of "
+            "blocks as they were, and keep-inputs is {}; use keep-inputs bf16, or clip-mode=own",
+            name(s.keepInputs)));
+    return {};
+}
+
 // AdamW with the state of one block, whose weights are plain.
 Status checkTurns(const RunSpec& s)
 {
@@ -237,6 +256,7 @@ Status checkSpec(const RunSpec& spec)
             "weight-decay is {:g}; it must be at least 0, or left out", spec.weightDecay));
     MR_TRY(checkOptimizer(spec));
     MR_TRY(checkKept(spec));
+    MR_TRY(checkTwoPass(spec));
     MR_TRY(checkTurns(spec));
     return checkMethod(spec);
 }

@@ -262,6 +262,11 @@ Result<PlanReport> planRun(const RunSpec& spec)
         report.advice.push_back("Gradients are clipped by the norm of the step before, because a "
                                 "layer is updated before that of its own step is known; the first "
                                 "step is not clipped.");
+    if (passesTwice(setup.policy, setup.step))
+        report.advice.push_back("Gradients are clipped by the norm of the whole step. A layer is "
+                                "updated right behind its backward, so every backward is made "
+                                "twice: first for the norm, then for the update. clip-mode=own "
+                                "makes it once.");
     if (setup.policy.clipMode == ClipMode::Own)
         report.advice.push_back(
             "The optimizer limits the step of each weight by itself: clip, beta1, "

@@ -10,12 +10,18 @@ void BoundaryEmitter::begin(const StepLayout& layout)
         m_disk.openBoundaryStages(layout.boundaries.stages);
 }
 
-// Backward reads the last two while they are still there, and none below the input of the first
-// layer that is trained.
+// The first backward reads the last two while they are on the device.
+bool BoundaryEmitter::isStillThere(int boundary) const
+{
+    return boundary >= savedLayers(m_writer.terms().layers(), false) &&
+           m_writer.plan().secondPass == 0;
+}
+
+// Backward reads none below the input of the first layer that is trained.
 bool BoundaryEmitter::isSaved(int boundary) const
 {
     const PlanTerms& terms = m_writer.terms();
-    return m_writer.isTraining() && boundary + 2 < terms.layers() - 1 &&
+    return m_writer.isTraining() && boundary < savedLayers(terms.layers(), m_layout->passesTwice) &&
            boundary + 1 >= terms.shape.firstTrained();
 }
 
@@ -35,7 +41,8 @@ Task BoundaryEmitter::make(TaskKind kind, Lane lane, int boundary, MicroBatch mi
 void BoundaryEmitter::bring(const WorkItem& item)
 {
     const int boundary = item.layer.value - 1;
-    if (item.pass == WorkItem::Pass::Forward || boundary < 0 || !isSaved(boundary))
+    if (item.pass == WorkItem::Pass::Forward || boundary < 0 || !isSaved(boundary) ||
+        isStillThere(boundary))
         return;
     Task task = make(TaskKind::LoadBoundary, Lane::CopyIn, boundary, item.micro);
     const bool onDisk = isOnDisk(boundary, item.micro);

@@ -30,6 +30,7 @@ public:
 
 private:
     bool isSaved(int boundary) const;
+    bool isStillThere(int boundary) const;
     bool isOnDisk(int boundary, MicroBatch micro) const;
     Task make(TaskKind kind, Lane lane, int boundary, MicroBatch micro) const;
 

@@ -15,16 +15,16 @@ using Pass = WorkItem::Pass;
 // From its save to its load, in items of work, by layer, then micro-batch in flight. The first
 // micro-batch in a slot stands for those that take turns there.
 std::vector<std::int64_t> idleTimes(
-    const Traversal& traversal, int layers, int microBatches, int inFlight)
+    const Traversal& traversal, int layers, int saved, int microBatches, int inFlight)
 {
     const auto flying = static_cast<std::size_t>(inFlight);
-    std::vector<std::int64_t> idle(static_cast<std::size_t>(savedLayers(layers)) * flying);
+    std::vector<std::int64_t> idle(static_cast<std::size_t>(saved) * flying);
     std::int64_t at = 0;
     for (const WorkItem& item : traversal.order(layers, microBatches)) {
         ++at;
         const bool isForward = item.pass == Pass::Forward;
         const int layer = isForward ? item.layer.value : item.layer.value - 1;
-        if (item.micro.value >= inFlight || layer < 0 || layer >= savedLayers(layers))
+        if (item.micro.value >= inFlight || layer < 0 || layer >= saved)
             continue;
         idle[static_cast<std::size_t>(layer) * flying +
              static_cast<std::size_t>(item.micro.value)] += isForward ? -at : at;
@@ -64,14 +64,14 @@ std::int32_t BoundaryHomes::copyOf(int layer, int slot) const noexcept
 }
 
 BoundaryHomes boundaryHomes(
-    const Traversal& traversal, int microBatches, std::span<const double> shares)
+    const Traversal& traversal, int microBatches, std::span<const double> shares, bool passesTwice)
 {
     const int layers = static_cast<int>(shares.size());
     BoundaryHomes homes;
     homes.inFlight = microBatchesInFlight(traversal, layers, microBatches);
     const auto flying = static_cast<std::size_t>(homes.inFlight);
-    const std::vector<std::int64_t> idle =
-        idleTimes(traversal, layers, microBatches, homes.inFlight);
+    const std::vector<std::int64_t> idle = idleTimes(
+        traversal, layers, savedLayers(layers, passesTwice), microBatches, homes.inFlight);
     for (std::size_t layer = 0; layer < idle.size() / flying; ++layer) {
         const double wanted = std::round(shares[layer] * static_cast<double>(flying));
         placeLayer(std::span(idle).subspan(layer * flying, flying),

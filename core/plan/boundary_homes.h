@@ -1,9 +1,9 @@
 // BoundaryHomes: which activations between layers wait for backward on disk, and which on the host.
 //
 // Where boundaries are saved, each micro-batch in flight has one for every layer but the last two;
-// their outputs are still on the device. All boundaries have one size, so TERAIO's rule (benefit by
-// cost) leaves only the time between save and load: the boundary that waits longest goes first.
-// Layers go from the lowest up, each with a share of its micro-batches
+// their outputs are still on the device, unless backward comes twice. All boundaries have one size,
+// so TERAIO's rule (benefit by cost) leaves only the time between save and load: the boundary that
+// waits longest goes first. Layers go from the lowest up, each with a share of its micro-batches
 // (GroupPlacement::boundariesOnDisk): those with the earlier forward and the later backward.
 //
 // Threads  Pure.
@@ -35,14 +35,16 @@ struct BoundaryHomes {
     std::int32_t copyOf(int layer, int slot) const noexcept;
 };
 
-// Number of layers that save their output in a step: all but the last two before the head.
-constexpr int savedLayers(int layers) noexcept
+// Number of layers that save their output in a step: all but the last two before the head, and
+// where backward comes twice those, too.
+constexpr int savedLayers(int layers, bool passesTwice) noexcept
 {
-    return layers > 3 ? layers - 3 : 0;
+    const int kept = passesTwice ? 1 : 3;
+    return layers > kept ? layers - kept : 0;
 }
 
 // `shares` are GroupPlacement::boundariesOnDisk, by group.
-BoundaryHomes boundaryHomes(
-    const Traversal& traversal, int microBatches, std::span<const double> shares);
+BoundaryHomes boundaryHomes(const Traversal& traversal, int microBatches,
+    std::span<const double> shares, bool passesTwice = false);
 
 } // namespace mr

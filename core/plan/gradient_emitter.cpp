@@ -17,19 +17,28 @@ void GradientEmitter::finish(GroupId group)
         state.gradient = m_writer.emit(send);
     }
     m_disk.spill(group, finished);
-    m_writer.emit(m_writer.make(TaskKind::NormPart, Lane::Compute, group));
+    if (!m_isJoined)
+        m_writer.emit(m_writer.make(TaskKind::NormPart, Lane::Compute, group));
+}
+
+void GradientEmitter::joinNorm()
+{
+    m_writer.emit(m_writer.make(TaskKind::JoinNorm, Lane::Compute, GroupId{}));
+    m_isJoined = true;
 }
 
 void GradientEmitter::sendScalars()
 {
-    if (m_writer.isTraining())
-        m_writer.emit(m_writer.make(TaskKind::JoinNorm, Lane::Compute, GroupId{}));
-    m_writer.waitForLast();
+    if (m_writer.isTraining() && !m_isJoined)
+        joinNorm();
+    m_writer.waitForCompute();
     m_scalars = m_writer.emit(m_writer.make(TaskKind::SendScalars, Lane::CopyOut, GroupId{}));
 }
 
 void GradientEmitter::sendScalars(GroupId group)
 {
+    if (m_isJoined)
+        return;
     Task task = m_writer.make(TaskKind::JoinNorm, Lane::Compute, group);
     task.elementCount = 0;
     m_writer.waitFor(m_writer.emit(task));

@@ -22,13 +22,20 @@ public:
     {
     }
 
-    void begin() { m_scalars.reset(); }
+    void begin()
+    {
+        m_scalars.reset();
+        m_isJoined = false;
+    }
 
-    // Rounds it, sends the host's part and adds its norm.
+    // Rounds it, sends the host's part and adds its norm, unless that is joined.
     void finish(GroupId group);
-    // Joins the norm, unless in an evaluation, and sends it with the losses.
+    // The norm of all groups, known before their updates.
+    void joinNorm();
+    bool isJoined() const noexcept { return m_isJoined; }
+    // Joins the norm, unless it is or in an evaluation, and sends it with the losses.
     void sendScalars();
-    // The norm of one group.
+    // The norm of one group, unless that of all is joined.
     void sendScalars(GroupId group);
 
     // The last send of scalars.
@@ -40,6 +47,7 @@ private:
     PlanWriter& m_writer;
     DiskEmitter& m_disk;
     std::optional<Wait> m_scalars;
+    bool m_isJoined = false;
 };
 
 } // namespace mr

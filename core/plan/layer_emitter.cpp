@@ -21,6 +21,13 @@ void LayerEmitter::begin(const StepLayout& layout)
         fetchBatch();
 }
 
+void LayerEmitter::beginSecondPass()
+{
+    StepPlan& plan = m_writer.plan();
+    plan.secondPass = static_cast<TaskIndex>(plan.tasks.size());
+    std::ranges::fill(m_backwardLeft, plan.microBatches);
+}
+
 void LayerEmitter::keepSlots(Carry& out) const
 {
     out.heldSlots.clear();
@@ -85,8 +92,11 @@ Status LayerEmitter::emitTiles(std::span<const WorkItem> visit)
     const int tiles = m_writer.terms().tiles.count();
     if (training && visit.front().pass == WorkItem::Pass::Forward)
         return {}; // their backward begins with it
-    for (const WorkItem& item : visit)
+    for (const WorkItem& item : visit) {
         MR_TRY(needBatch(item));
+        if (m_writer.plan().savesBoundaries)
+            m_boundaries.bring(item);
+    }
     for (int tile = 0; tile < tiles; ++tile)
         passTile(visit, TaskKind::Forward, tile);
     for (int tile = tiles - 1; training && tile >= 0; --tile)

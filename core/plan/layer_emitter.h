@@ -37,6 +37,9 @@ public:
     // The plan has its micro-batches by now. Fetches the first of them.
     void begin(const StepLayout& layout);
 
+    // The micro-batches, which are on the device, pass backward once more.
+    void beginSecondPass();
+
     // Behind the last item: what the slots hold for the next step.
     void keepSlots(Carry& out) const;
 

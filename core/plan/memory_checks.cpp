@@ -51,4 +51,20 @@ Status checkCodes(
         "keep-inputs bf16, or leave the others out");
 }
 
+// Backward writes over what it reads but the inputs of blocks, which must be as forward left them.
+Status checkTwoPasses(
+    const StepSpec& spec, const ModelShape& shape, const OffloadPolicy& policy, int inFlight)
+{
+    if (!passesTwice(policy, spec))
+        return {};
+    if (spec.recompute != Recompute::Block || shape.codesInputs())
+        return Status::error(ErrorKind::InvalidArgument,
+            "policy option clip-mode=two-pass needs recompute block and keep-inputs bf16, because "
+            "backward comes twice; use these, or clip-mode=own");
+    if (inFlight < spec.microBatches)
+        return Status::error(ErrorKind::InvalidArgument,
+            "policy option clip-mode=two-pass needs an order by layer; leave order out");
+    return {};
+}
+
 } // namespace mr

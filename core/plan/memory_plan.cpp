@@ -295,6 +295,7 @@ Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, con
     const std::vector<GroupPlacement> placements = placeGroups(policy, shape, budget, last);
     MR_TRY(checkCodes(spec, shape, placements));
     const int inFlight = microBatchesInFlight(*policy.traversal, shape.layers(), spec.microBatches);
+    MR_TRY(checkTwoPasses(spec, shape, policy, inFlight));
     MemoryPlan cuts;
     cuts.stateCodec = policy.stateCodec;
     cuts.optimizer = policy.optimizer;
@@ -335,8 +336,8 @@ Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, con
         addWindow(list, cuts.window, spec.precision);
     cuts.savesBoundaries = savesBoundaries(placements);
     if (cuts.savesBoundaries)
-        cuts.boundaries =
-            boundaryHomes(*policy.traversal, spec.microBatches, boundaryShares(placements));
+        cuts.boundaries = boundaryHomes(*policy.traversal, spec.microBatches,
+            boundaryShares(placements), passesTwice(policy, spec));
     addDisk(list, cuts, shape, spec.precision);
     addFrozen(list, shape, placements, spec.precision);
     addWeightSlots(list, cuts, shape, placements, spec.precision, policy.buffers);

@@ -38,6 +38,8 @@ Status checkInput(const StepSpec& spec, const ModelShape& shape, StateCodec code
 Status checkRows(const StepSpec& spec, const VocabularyTiles& vocabulary);
 Status checkCodes(
     const StepSpec& spec, const ModelShape& shape, const std::vector<GroupPlacement>& placements);
+Status checkTwoPasses(
+    const StepSpec& spec, const ModelShape& shape, const OffloadPolicy& policy, int inFlight);
 
 class ItemList
 {

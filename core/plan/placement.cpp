@@ -143,8 +143,8 @@ public:
             home.weightsOnDisk = std::min(home.diskShare, m_homes.weightsOnDisk);
             home.gradientsOnDisk = std::min(home.diskShare, m_homes.gradientsOnDisk);
             // From the lowest layer up.
-            const double saved = m_homes.boundariesOnDisk * savedLayers(shape.layers());
-            if (layer < savedLayers(shape.layers()))
+            const double saved = m_homes.boundariesOnDisk * savedLayers(shape.layers(), false);
+            if (layer < savedLayers(shape.layers(), false))
                 home.boundariesOnDisk = std::clamp(saved - layer, 0.0, 1.0);
             home.activationsOnHost = isEnd ? 0.0 : m_homes.activationsOnHost;
             placements.push_back(home);

@@ -341,6 +341,9 @@ struct StepPlan {
     // An update waits for the JoinNorm and SendScalars that name its group, not for those of the
     // step (group -1), which are there for the record: it follows its own gradient.
     bool normByGroup = false;
+    // First task of a second backward, after whose JoinNorm every update follows its gradient. 0:
+    // the only one. With it an update waits for the JoinNorm of the step in place of its group's.
+    TaskIndex secondPass = 0;
     // Where it does and its weights are on disk, it gets them from the device (SendWeights).
     bool sendsWeights = false;
     GradientHomes gradients;
@@ -357,6 +360,9 @@ struct StepPlan {
                        answers[static_cast<std::size_t>(task.group.value)].activationsOnHost,
                        inFlight);
     }
+
+    // Does an update read the scalars of its own group?
+    bool readsOwnNorm() const noexcept { return normByGroup && secondPass == 0; }
 
     // Is it about a group that the device updates right behind its backward?
     bool isBehindBackward(const Task& task) const noexcept

@@ -152,6 +152,8 @@ Status PlanBuilder::emitStep(Carry& out)
 {
     m_stepUpdates.makePending(out, false);
     MR_TRY(emitLayers());
+    if (m_training.passesTwice)
+        MR_TRY(emitSecondPass());
     if (m_writer.plan().normByGroup)
         m_stepUpdates.endAtOnce();
     else
@@ -170,8 +172,17 @@ Status PlanBuilder::emitWindowStep(Carry& out)
     return {};
 }
 
+// The norm of the step is known by then, so that updates follow this backward.
+Status PlanBuilder::emitSecondPass()
+{
+    m_gradients.joinNorm();
+    m_layers.beginSecondPass();
+    return emitLayers();
+}
+
 Status PlanBuilder::emitLayers()
 {
+    const bool isSecond = m_writer.plan().secondPass > 0;
     const std::span<const WorkItem> order =
         (m_writer.isTraining() ? m_training : m_evaluation).order;
     for (std::size_t i = 0; i < order.size();) {
@@ -179,8 +190,8 @@ Status PlanBuilder::emitLayers()
         const std::size_t count = m_layers.isByTiles(item) ? sameVisit(order.subspan(i)) : 1;
         const std::span<const WorkItem> visit = order.subspan(i, count);
         i += count;
-        if (item.pass == WorkItem::Pass::Backward &&
-            item.layer.value < m_terms.shape.firstTrained())
+        const bool isForward = item.pass == WorkItem::Pass::Forward;
+        if (isForward ? isSecond : item.layer.value < m_terms.shape.firstTrained())
             continue;
         MR_TRY(count > 1 || m_layers.isByTiles(item) ? m_layers.emitTiles(visit)
                                                      : m_layers.emit(item));
@@ -197,7 +208,8 @@ void PlanBuilder::emitFinishedGradient(GroupId group)
     if (m_terms.byColumns)
         return m_window.packGradient(group);
     m_gradients.finish(group);
-    if (m_writer.plan().normByGroup)
+    const bool isForNorm = m_training.passesTwice && !m_gradients.isJoined();
+    if (m_writer.plan().normByGroup && !isForNorm)
         m_stepUpdates.updateAtOnce(group);
 }
 

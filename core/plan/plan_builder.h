@@ -53,6 +53,7 @@ private:
     Status emitStep(Carry& out);
     Status emitWindowStep(Carry& out);
     Status emitLayers();
+    Status emitSecondPass();
     void emitFinishedGradient(GroupId group);
     void forecast(const StepLayout& layout, const Feedback& last);
 

@@ -31,7 +31,8 @@ BoundaryHomes homesOf(const PlanUnderCheck& check)
     std::vector<double> shares;
     for (const GroupAnswers& answers : check.plan.answers)
         shares.push_back(answers.boundariesOnDisk);
-    return boundaryHomes(*check.policy.traversal, check.plan.microBatches, shares);
+    return boundaryHomes(
+        *check.policy.traversal, check.plan.microBatches, shares, check.plan.secondPass > 0);
 }
 
 class BoundaryCheck

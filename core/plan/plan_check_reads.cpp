@@ -50,6 +50,12 @@ void addHeadWork(const PlanUnderCheck& check, std::vector<Work>& works)
         works.push_back({TaskKind::Backward, head, tile});
 }
 
+// Number of times that a micro-batch passes backward.
+int backwardPasses(const PlanUnderCheck& check)
+{
+    return check.plan.secondPass > 0 ? 2 : 1;
+}
+
 // The work of every micro-batch, which ends with the first layer that is trained.
 std::vector<Work> worksOf(const PlanUnderCheck& check)
 {
@@ -57,9 +63,12 @@ std::vector<Work> worksOf(const PlanUnderCheck& check)
     std::vector<Work> works;
     for (int layer = 0; layer < head; ++layer)
         works.push_back({TaskKind::Forward, layer});
-    addHeadWork(check, works);
-    for (int layer = head - 1; check.isTraining() && layer >= check.shape.firstTrained(); --layer)
-        works.push_back({TaskKind::Backward, layer});
+    for (int pass = 0; pass < backwardPasses(check); ++pass) {
+        addHeadWork(check, works);
+        for (int layer = head - 1; check.isTraining() && layer >= check.shape.firstTrained();
+             --layer)
+            works.push_back({TaskKind::Backward, layer});
+    }
     return works;
 }
 
@@ -84,12 +93,12 @@ Status checkLayers(const PlanUnderCheck& check)
     return {};
 }
 
-// A layer's work with one micro-batch, in the order of the traversal. A visit of a head that comes
-// by tiles is the micro-batches of each tile in turn.
-std::vector<std::pair<Work, MicroBatch>> orderOf(const PlanUnderCheck& check)
+// A layer's work with one micro-batch, in the order of the traversal, or of its backward alone. A
+// visit of a head that comes by tiles is the micro-batches of each tile in turn.
+void addOrder(
+    const PlanUnderCheck& check, bool isSecondPass, std::vector<std::pair<Work, MicroBatch>>& order)
 {
     const int head = check.shape.layers() - 1;
-    std::vector<std::pair<Work, MicroBatch>> order;
     std::vector<MicroBatch> visit;
     const auto leaveHead = [&] {
         std::vector<Work> works;
@@ -108,13 +117,12 @@ std::vector<std::pair<Work, MicroBatch>> orderOf(const PlanUnderCheck& check)
             continue;
         }
         leaveHead();
-        if (isForward || item.layer.value >= check.shape.firstTrained())
+        if (isForward ? !isSecondPass : item.layer.value >= check.shape.firstTrained())
             order.emplace_back(Work{isForward ? TaskKind::Forward : TaskKind::Backward,
                                    static_cast<int>(item.layer.value)},
                 item.micro);
     }
     leaveHead();
-    return order;
 }
 
 // Sums are made in this order, so it decides bits.
@@ -122,7 +130,9 @@ Status checkTraversal(const PlanUnderCheck& check)
 {
     if (!check.isTraining())
         return {};
-    const std::vector<std::pair<Work, MicroBatch>> order = orderOf(check);
+    std::vector<std::pair<Work, MicroBatch>> order;
+    for (int pass = 0; pass < backwardPasses(check); ++pass)
+        addOrder(check, pass > 0, order);
     std::size_t next = 0;
     for (TaskIndex i = 0; i < check.plan.tasks.size(); ++i) {
         const Task& task = check.at(i);

@@ -25,8 +25,11 @@ public:
     Status run()
     {
         MR_TRY(checkNorms());
-        for (TaskIndex i = 0; i < m_check.plan.tasks.size(); ++i)
+        for (TaskIndex i = 0; i < m_check.plan.tasks.size(); ++i) {
+            if (i > 0 && i == m_check.plan.secondPass)
+                MR_TRY(beginSecondPass());
             MR_TRY(visit(i));
+        }
         if (m_check.plan.normByGroup && m_check.isTraining() && (!m_join || !m_scalars))
             return m_check.broken(PlanRule::NormFirst, "the norm of the step is not sent");
         return {};
@@ -58,6 +61,19 @@ private:
         if (updates && !m_check.in.pending.empty() && m_check.in.normByGroup != plan.normByGroup)
             return m_check.broken(
                 PlanRule::NormFirst, "updates of the carry would read scalars of another kind");
+        return {};
+    }
+
+    // Gradients are made once more, and the norm of the first ones is known.
+    Status beginSecondPass()
+    {
+        if (m_check.policy.clipMode != ClipMode::TwoPass || !m_check.plan.normByGroup || !m_join)
+            return m_check.broken(PlanRule::NormFirst,
+                "backward begins again before the norm of all groups is known");
+        for (Group& group : m_groups) {
+            group.backwards = 0;
+            group.finish.reset();
+        }
         return {};
     }
 
@@ -255,7 +271,7 @@ private:
 
     Status needOwnNorms(TaskIndex index) const
     {
-        if (m_check.plan.normByGroup && m_check.at(index).group.value < m_check.shape.layers())
+        if (m_check.plan.readsOwnNorm() && m_check.at(index).group.value < m_check.shape.layers())
             return {};
         return m_check.broken(PlanRule::NormFirst, index, "the step has no norm of this group");
     }
@@ -288,12 +304,12 @@ private:
     // The norm that tells an update whether and how to use its gradient.
     const MaybeTask& joinFor(const Task& task)
     {
-        return m_check.plan.normByGroup ? groupOf(task).join : m_join;
+        return m_check.plan.readsOwnNorm() ? groupOf(task).join : m_join;
     }
 
     const MaybeTask& scalarsFor(const Task& task)
     {
-        return m_check.plan.normByGroup ? groupOf(task).scalars : m_scalars;
+        return m_check.plan.readsOwnNorm() ? groupOf(task).scalars : m_scalars;
     }
 
     // The host's gradient bytes: nothing may still need the old ones.

@@ -112,9 +112,11 @@ Status PlanTerms::checkHomes() const
 
 Status PlanTerms::checkClipping() const
 {
-    if (!clipsByOwnNorm(policy.clipMode) && !isLight(policy.optimizer))
+    const bool isOfAdamw =
+        policy.clipMode == ClipMode::Exact || policy.clipMode == ClipMode::PerGroup;
+    if (!isOfAdamw && !isLight(policy.optimizer))
         return Status::error(ErrorKind::InvalidArgument,
-            "plan: clip-mode=own and previous-norm need a light optimizer");
+            "plan: clip-mode=own, previous-norm and two-pass need a light optimizer");
     if (policy.clipMode == ClipMode::PerGroup && byColumns)
         return Status::error(ErrorKind::InvalidArgument,
             "plan: clip-mode=per-group needs a policy without windows; the update of a window is "
@@ -127,6 +129,11 @@ bool updatesFollowGradients(
 {
     return !byColumns && (spec.clipNorm <= 0.0 || policy.clipMode == ClipMode::PerGroup ||
                              isLight(policy.optimizer));
+}
+
+bool passesTwice(const OffloadPolicy& policy, const StepSpec& spec) noexcept
+{
+    return policy.clipMode == ClipMode::TwoPass && spec.clipNorm > 0.0;
 }
 
 } // namespace mr

@@ -55,9 +55,13 @@ void PlanWriter::waitFor(std::optional<Wait> wait)
         m_candidates.push_back(*wait);
 }
 
-void PlanWriter::waitForLast()
+void PlanWriter::waitForCompute()
 {
-    m_candidates.push_back(Wait::onTask(static_cast<TaskIndex>(m_plan->tasks.size() - 1)));
+    const std::vector<Task>& tasks = m_plan->tasks;
+    const auto last = std::find_if(
+        tasks.rbegin(), tasks.rend(), [](const Task& task) { return task.lane == Lane::Compute; });
+    if (last != tasks.rend())
+        m_candidates.push_back(Wait::onTask(static_cast<TaskIndex>(tasks.rend() - last - 1)));
 }
 
 void PlanWriter::waitForCarried(GroupId group)

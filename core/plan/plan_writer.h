@@ -58,7 +58,7 @@ public:
     }
     // Adds a wait to the task that is emitted next.
     void waitFor(std::optional<Wait> wait);
-    void waitForLast(); // the task that was emitted last
+    void waitForCompute(); // all that was emitted to that lane
     // Waits for tasks that an earlier step left running and that are about the group, or about
     // none. For no group: for all but those of weights that stream, because their fetch waits.
     void waitForCarried(GroupId group);

@@ -187,7 +187,13 @@ Status checkLight(const PolicyRow& row, const PolicyNumbers& numbers)
                       "after " +
                       optimizer +
                       " has updated the last layer; use clip-mode=own, its own limit for each "
-                      "weight, clip-mode=previous-norm or clip-mode=per-group");
+                      "weight, clip-mode=previous-norm, clip-mode=per-group, or "
+                      "clip-mode=two-pass, which makes every backward twice");
+    if (numbers.clipMode == ClipMode::TwoPass && numbers.order == WorkOrder::ByMicroBatch)
+        return refuse(
+            "policy options clip-mode=two-pass and order=by-microbatch: all micro-batches "
+            "pass backward for the norm before the first one passes it again; leave "
+            "order out");
     return {};
 }
 
@@ -232,11 +238,12 @@ Status checkTogether(const PolicyRow& row, const PolicyNumbers& numbers)
     MR_TRY(checkVocabulary(homes, numbers.optimizer));
     if (isLight(numbers.optimizer))
         return checkLight(row, numbers);
-    if (numbers.clipMode && !clipsByOwnNorm(*numbers.clipMode))
-        return refuse(
-            "policy options clip-mode=own and previous-norm are of light optimizers, which "
-            "update a layer before the norm of the step is known; use clip-mode=exact or "
-            "per-group");
+    if (numbers.clipMode && numbers.clipMode != ClipMode::Exact &&
+        numbers.clipMode != ClipMode::PerGroup)
+        return refuse("policy options clip-mode=own, previous-norm and two-pass are of light "
+                      "optimizers, which "
+                      "update a layer before the norm of the step is known; use clip-mode=exact or "
+                      "per-group");
     return checkMagnitude(row, numbers);
 }
 

@@ -151,12 +151,13 @@ enum class ClipMode : std::uint8_t {
     PreviousNorm, // that of the step before: an update follows its gradient at once
     PerGroup,     // its own, of each group alone: an update waits for its group's JoinNorm
     Own,          // none: the optimizer limits the step of each weight by itself
+    TwoPass,      // its own, of all groups, of a light optimizer: backward comes twice
 };
 
 // Whether a JoinNorm of the step makes the factor of its own gradient.
 constexpr bool clipsByOwnNorm(ClipMode mode) noexcept
 {
-    return mode == ClipMode::Exact || mode == ClipMode::PerGroup;
+    return mode != ClipMode::PreviousNorm && mode != ClipMode::Own;
 }
 
 // The policies that are built (policies.h).
@@ -216,6 +217,10 @@ struct StepSpec {
 // windows, because their updates are made of more than one step's gradient.
 bool updatesFollowGradients(
     const OffloadPolicy& policy, const StepSpec& spec, bool byColumns) noexcept;
+
+// Does backward come twice, first for the norm of all groups and then for the updates, which it is
+// needed by (StepPlan::secondPass)? The inputs of blocks are kept; forward comes once.
+bool passesTwice(const OffloadPolicy& policy, const StepSpec& spec) noexcept;
 
 struct BuiltStep {
     StepPlan plan;

@@ -42,9 +42,9 @@ struct Word {
 template <typename Value, std::size_t N>
 using Words = std::array<Word<Value>, N>;
 
-constexpr Words<ClipMode, 4> kClipModes{
+constexpr Words<ClipMode, 5> kClipModes{
     {{"exact", ClipMode::Exact}, {"per-group", ClipMode::PerGroup}, {"own", ClipMode::Own},
-        {"previous-norm", ClipMode::PreviousNorm}}};
+        {"previous-norm", ClipMode::PreviousNorm}, {"two-pass", ClipMode::TwoPass}}};
 constexpr Words<WindowSums, 3> kSums{
     {{"device", WindowSums::Device}, {"host", WindowSums::Host}, {"auto", WindowSums::Auto}}};
 constexpr Words<bool, 2> kSwitch{{{"off", false}, {"on", true}}};
@@ -190,7 +190,7 @@ Status readClipMode(const OptionInfo& option, const std::string& value, PolicyNu
         return status;
     return Status::error(ErrorKind::InvalidArgument,
         "policy option clip-mode=" + value +
-            " is not known; use clip-mode=exact, per-group, own or previous-norm");
+            " is not known; use clip-mode=exact, per-group, own, previous-norm or two-pass");
 }
 
 template <auto Member>
@@ -228,10 +228,11 @@ constexpr std::array kOptions{
     OptionInfo{"order", kAll, "by-microbatch, by-layer or by-layer-flip",
         "in what order micro-batches pass through the layers", readOrder, orderText,
         copy<&N::order>},
-    OptionInfo{"clip-mode", kAll, "exact, per-group, own or previous-norm",
+    OptionInfo{"clip-mode", kAll, "exact, per-group, own, previous-norm or two-pass",
         "by which norm gradients are clipped; per-group waits for no other group; own is the limit "
-        "that a light optimizer sets each weight, previous-norm the norm of the step before, for "
-        "light optimizers alone",
+        "that a light optimizer sets each weight, previous-norm the norm of the step before, "
+        "two-pass the step's own norm at the price of a second backward, for light optimizers "
+        "alone",
         readClipMode, wordText<&N::clipMode, kClipModes>, copy<&N::clipMode>},
     OptionInfo{"tile", kTile, "2KiB to 16GiB, for instance 64MiB",
         "bytes of one upload of updated weights", readTile, tileText, copy<&N::tileElements>},

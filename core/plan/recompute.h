@@ -10,6 +10,8 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <string>
 #include <string_view>
 
 namespace mr {
@@ -36,11 +38,18 @@ constexpr RecomputeChoice choiceOf(Recompute how) noexcept
     return RecomputeChoice::Block;
 }
 
-// Inputs that wait in 8 bits leave no choice.
-constexpr RecomputeChoice recomputeOf(RecomputeChoice asked, KeepInputs inputs) noexcept
+// May forward keep nothing of a block but its input? So it is with inputs that wait in 8 bits, and
+// where backward, which writes over what it reads, comes twice.
+inline bool keepsInputsAlone(KeepInputs inputs, const std::map<std::string, std::string>& options)
 {
-    const bool isForced = asked == RecomputeChoice::Auto && inputs == KeepInputs::Int8;
-    return isForced ? RecomputeChoice::Block : asked;
+    const auto clip = options.find("clip-mode");
+    return inputs == KeepInputs::Int8 || (clip != options.end() && clip->second == "two-pass");
+}
+
+// `isBlock`: there is no choice (keepsInputsAlone()).
+constexpr RecomputeChoice recomputeOf(RecomputeChoice asked, bool isBlock) noexcept
+{
+    return asked == RecomputeChoice::Auto && isBlock ? RecomputeChoice::Block : asked;
 }
 
 // Does the setting leave this choice to the program, or ask for it?

@@ -49,6 +49,7 @@ Status StepLayout::layOut(const PlanTerms& terms, const StepSpec& asked, bool tr
     }
     MR_ASSIGN(MemoryPlan memory, memoryOf(terms, asked, training));
     take(std::move(memory));
+    passesTwice = training && mr::passesTwice(terms.policy, asked);
     spec = asked;
     valid = true;
     return {};

@@ -29,6 +29,7 @@ struct StepLayout {
     WindowLayout window;
     int weightSlots = 0;
     bool savesBoundaries = false;
+    bool passesTwice = false;
     BoundaryHomes boundaries;
     ActivationTurns activations;
 

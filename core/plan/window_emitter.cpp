@@ -233,7 +233,7 @@ void WindowEmitter::sendScalars(Part part)
 {
     Task task = m_writer.make(TaskKind::SendScalars, Lane::CopyOut, GroupId{});
     task.part = part;
-    m_writer.waitForLast();
+    m_writer.waitForCompute();
     m_writer.waitFor(m_hostReader); // it reads the scalars of the step before
     m_scalars = m_writer.emit(task);
 }

@@ -92,10 +92,11 @@ Status choosePolicy(const StepBenchSpec& spec, PlainRunSpec& run)
     std::vector<std::string> policies{spec.policy};
     if (spec.policy == "auto")
         policies = {"resident", "zero-offload"};
+    const bool isBlock = keepsInputsAlone(spec.keepInputs, spec.options);
     Status last;
     for (const std::string& policy : policies) {
         for (const Recompute how : kRecomputeKinds) {
-            if (!isAllowed(how, recomputeOf(spec.recompute, spec.keepInputs)))
+            if (!isAllowed(how, recomputeOf(spec.recompute, isBlock)))
                 continue;
             run.policy = policy;
             run.recompute = how;

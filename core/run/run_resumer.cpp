@@ -37,7 +37,9 @@ Status RunResumer::resume(const fs::path& runDir)
     // A record that does not say is of a run without a template, or from before there was a choice.
     MR_TRY(m_opener.prepare(withStyle(spec, RowStyle::Plain)));
     // The record does not say whether the user chose it, and it changes no number.
-    m_run.setup.asked.recompute = recomputeOf(RecomputeChoice::Auto, m_run.setup.spec.keepInputs);
+    const RunSpec& recorded = m_run.setup.spec;
+    m_run.setup.asked.recompute = recomputeOf(
+        RecomputeChoice::Auto, keepsInputsAlone(recorded.keepInputs, recorded.policyOptions));
     MR_TRY(fitToBudget());
     const bool isBegun = m_fallback.hasCheckpoint();
     if (!isBegun)

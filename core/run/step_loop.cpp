@@ -203,7 +203,7 @@ Status StepLoop::judgeStep(const StepResult& result)
             "Step {}: the gradient has a NaN or infinity; the weights {}were left as they are.",
             m_run.step(),
             updatedSome ? fmt::format("of {} of {} groups ", result.skippedGroups, groups) : ""));
-    if (isLight(m_run.setup.policy.optimizer))
+    if (isLight(m_run.setup.policy.optimizer) && updatedSome)
         return m_outcome.notFinite(
             fmt::format("the gradient of {} of {} groups was not finite in step "
                         "{}, and the others are updated already",

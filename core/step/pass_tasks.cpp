@@ -24,8 +24,13 @@ void PassTasks::beginStep(const StepPlan& plan, const StepInputs& inputs)
         if (task.kind == TaskKind::Backward)
             m_lowestBackward = std::min<std::int64_t>(m_lowestBackward, task.group.value);
     m_trains = m_lowestBackward < m_memory.groupCount();
-    std::fill(m_accumulated.begin(), m_accumulated.end(), false);
+    beginSums();
     m_sumIsLeft = false;
+}
+
+void PassTasks::beginSums()
+{
+    std::fill(m_accumulated.begin(), m_accumulated.end(), false);
     m_firstOfHead = MicroBatch{-1};
 }
 

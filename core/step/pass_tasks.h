@@ -25,6 +25,8 @@ public:
         Device& device, const RunMemory& memory, const ModelConfig& config, LinkBytes& traffic);
 
     void beginStep(const StepPlan& plan, const StepInputs& inputs);
+    // The next backward of each group writes its sum, those behind it add.
+    void beginSums();
     Status enqueue(const StepPlan& plan, TaskIndex index, const StepInputs& inputs, Stream& stream);
 
 private:

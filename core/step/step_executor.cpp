@@ -111,6 +111,8 @@ Status StepExecutor::beginStep(const StepPlan& plan, const StepInputs& inputs)
 Status StepExecutor::enqueue(const StepPlan& plan, TaskIndex index, const StepInputs& inputs)
 {
     const Task& task = plan.tasks[index];
+    if (index > 0 && index == plan.secondPass)
+        m_passes.beginSums();
     m_mayHaveChanged = m_mayHaveChanged || traitsOf(task.kind).mayChange(m_window != nullptr);
     if (task.lane == Lane::Host)
         return submitHostUpdate(plan, index, inputs);

@@ -84,7 +84,7 @@ bool UpdateTasks::handles(TaskKind kind) noexcept
 void UpdateTasks::beginStep(const StepPlan& plan) noexcept
 {
     m_step = plan.step;
-    m_normByGroup = plan.normByGroup;
+    m_normByGroup = plan.readsOwnNorm();
 }
 
 Status UpdateTasks::enqueue(const Task& task, const StepInputs& inputs, Stream& stream)

@@ -58,7 +58,7 @@ private:
     Status update(const Task& task, const StepInputs& inputs, Stream& stream);
     Status updateByAdamw(const Task& task, const StepInputs& inputs, Stream& stream);
     Status enqueueAdamw(const AdamwArgs& args, const StateViews& state, Stream& stream);
-    // The scalars that an update of the group reads (StepPlan::normByGroup), here or on the host.
+    // The scalars that an update of the group reads (StepPlan::readsOwnNorm), here or on the host.
     TensorView scalarsFor(const ScalarViews& views, GroupId group) const;
     const AdamwFactors& factorsOf(const StepInputs& inputs, const Task& task) const noexcept;
 

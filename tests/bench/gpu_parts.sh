@@ -187,10 +187,12 @@ equal_losses() {
     done
 }
 
-# part_tiles: embedding and head on the host, whose rows and tiles come. Inputs of blocks in 8 bits.
+# part_tiles: embedding and head on the host, whose rows and tiles come; a second backward. Inputs of blocks in 8 bits.
 part_tiles() {
     equal_losses "tiles 7b" 60 7b "--seq-len 2048 --accumulate 3 --steps 3 --optimizer factored" resident streamed \
         streamed+vocabulary=host
+    equal_losses "two passes 7b" 60 7b "--seq-len 2048 --accumulate 3 --steps 3 --optimizer factored" \
+        resident+clip-mode=two-pass streamed+clip-mode=two-pass
     equal_losses "8-bit inputs 1.5b" 40 1.5b "--seq-len 4096 --accumulate 3 --steps 3 --keep-inputs int8" resident \
         zero-offload streamed
 }

@@ -64,8 +64,9 @@ private Q_SLOTS:
         QCOMPARE(homesText(homesOf(WorkOrder::ByLayerFlip, 2, all)), std::string("DD DD DD"));
         QCOMPARE(homesOf(WorkOrder::ByLayerFlip, 2, {1.0, 1.0, 1.0}).places.size(), std::size_t{0});
         QCOMPARE(homesOf(WorkOrder::ByLayerFlip, 2, {1.0, 1.0, 1.0, 1.0}).onDisk, 2);
-        QCOMPARE(savedLayers(2), 0);
-        QCOMPARE(savedLayers(6), 3);
+        QCOMPARE(savedLayers(2, false), 0);
+        QCOMPARE(savedLayers(6, false), 3);
+        QCOMPARE(savedLayers(6, true), 5); // backward comes to them again
     }
 
     void tilesAndCopiesAreNumberedOn()

@@ -34,11 +34,12 @@ Bench lightBench(
     return bench;
 }
 
-TaskIndex firstOf(const Bench& bench, TaskKind kind, int group)
+// `from`: where the search begins.
+TaskIndex firstOf(const Bench& bench, TaskKind kind, int group, TaskIndex from = 0)
 {
     const auto& tasks = bench.built.plan.tasks;
-    const auto found = std::ranges::find_if(
-        tasks, [&](const Task& task) { return task.kind == kind && task.group.value == group; });
+    const auto found = std::find_if(tasks.begin() + from, tasks.end(),
+        [&](const Task& task) { return task.kind == kind && task.group.value == group; });
     return static_cast<TaskIndex>(found - tasks.begin());
 }
 
@@ -64,6 +65,12 @@ const LightRow kLightRows[] = {
     {"ssd-vertical", "ssd-vertical", {{"boundary", "device"}}},
     {"ssd-vertical, weights too", "ssd-vertical",
         {{"weights-on-disk", "1"}, {"boundary", "device"}}},
+    {"resident, two passes", "resident", {{"clip-mode", "two-pass"}}},
+    {"streamed, two passes", "streamed", {{"clip-mode", "two-pass"}, {"boundary", "host"}}},
+    {"streamed, two passes, head by three tiles", "streamed",
+        {{"clip-mode", "two-pass"}, {"vocabulary", "host"}, {"tile", "2KiB"}}},
+    {"ssd-vertical, two passes, boundaries too", "ssd-vertical",
+        {{"clip-mode", "two-pass"}, {"weights-on-disk", "1"}, {"boundaries-on-disk", "1"}}},
     {"ssd-vertical, 16 bits", "ssd-vertical", {{"weights-on-disk", "1"}, {"boundary", "device"}},
         StateCodec::Random16},
 };
@@ -84,6 +91,7 @@ private Q_SLOTS:
     void aTileIsOnTheDeviceWhileItIsRead();
     void workOfAWeightLiesApartAndInVectors();
     void whatIsOutOfPlaceIsFound();
+    void whatIsOutOfPlaceInTwoPassesIsFound();
 
 private:
     static void rows()
@@ -109,13 +117,17 @@ void TestPlanLight::aGradientIsUsedUpBeforeTheNextOne()
     for (const Task& task : bench.plan().tasks)
         QVERIFY(task.kind != TaskKind::SendGradient && task.kind != TaskKind::UpdateOnHost);
     const int head = bench.shape.layers() - 1;
+    const bool isTwice = bench.policy.clipMode == ClipMode::TwoPass;
     for (int group = head; group >= 0; --group) {
         const TaskIndex prepare = firstOf(bench, TaskKind::PrepareUpdate, group);
         const TaskIndex update = firstOf(bench, TaskKind::UpdateOnDevice, group);
-        QVERIFY(firstOf(bench, TaskKind::JoinNorm, group) < prepare && prepare < update);
+        QVERIFY(
+            firstOf(bench, TaskKind::JoinNorm, isTwice ? -1 : group) < prepare && prepare < update);
         if (group > 0)
-            QVERIFY(update < firstOf(bench, TaskKind::Backward, group - 1));
+            QVERIFY(
+                update < firstOf(bench, TaskKind::Backward, group - 1, bench.plan().secondPass));
     }
+    QCOMPARE(bench.plan().secondPass > 0, isTwice);
     QVERIFY(bench.built.out.pending.empty());
 }
 
@@ -294,6 +306,43 @@ void TestPlanLight::whatIsOutOfPlaceIsFound()
             update.slot = slots.packed(bench.plan().stateSlots);
         },
         "weights may not be on the device");
+}
+
+void TestPlanLight::whatIsOutOfPlaceInTwoPassesIsFound()
+{
+    const auto broken = [](auto change, const char* rule) {
+        Bench bench = lightBench("streamed", {{"clip-mode", "two-pass"}, {"boundary", "host"}});
+        bench.build();
+        QVERIFY2(bench.check().ok(), bench.check().message().c_str());
+        change(bench);
+        const Status status = bench.check();
+        QVERIFY(!status.ok());
+        QVERIFY2(status.message().find(rule) != std::string::npos, status.message().c_str());
+    };
+    broken([](Bench& bench) { bench.plan().secondPass = 0; }, "not this layer's turn");
+    broken([](Bench& bench) { bench.policy.clipMode = ClipMode::Own; }, "backward begins again");
+    broken([](Bench& bench) { bench.erase(TaskKind::NormPart, 1); }, "missing in the norm");
+    broken([](Bench& bench) { bench.erase(TaskKind::PrepareUpdate, 1); }, "may not be prepared");
+    broken(
+        [](Bench& bench) {
+            ++bench.plan().secondPass;
+            bench.erase(TaskKind::JoinNorm);
+        },
+        "backward begins again");
+    // Of the second pass: the update would read the sums of the first.
+    broken(
+        [](Bench& bench) {
+            StepPlan& plan = bench.plan();
+            const TaskIndex at = firstOf(bench, TaskKind::FinishGradient, 2, plan.secondPass);
+            plan.tasks[at] = plan.tasks[at - 1];
+        },
+        "");
+    broken(
+        [](Bench& bench) {
+            StepPlan& plan = bench.plan();
+            plan.secondPass = firstOf(bench, TaskKind::JoinNorm, -1);
+        },
+        "backward begins again");
 }
 
 MR_TEST(TestPlanLight)

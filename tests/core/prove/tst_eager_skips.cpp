@@ -138,6 +138,8 @@ private Q_SLOTS:
     void exactClippingSkipsAllGroups();
     void aLightUpdateLeavesItsGroupAlone_data();
     void aLightUpdateLeavesItsGroupAlone();
+    void noGroupIsUpdatedByANormThatIsNotFinite_data() { aLightUpdateLeavesItsGroupAlone_data(); }
+    void noGroupIsUpdatedByANormThatIsNotFinite();
 
 private:
     QTemporaryDir m_folder;
@@ -190,6 +192,24 @@ void TestEagerSkips::aLightUpdateLeavesItsGroupAlone()
         QCOMPARE(isSame(trained.masters[1], trained.masters[0], g), g == kBad);
         QCOMPARE(isSame(trained.masters[1], whole.masters[1], g), g != kBad);
         QVERIFY(!isSame(trained.masters[2], trained.masters[1], g)); // averages are not spoiled
+    }
+}
+
+// Found before anything is updated, where backward comes twice.
+void TestEagerSkips::noGroupIsUpdatedByANormThatIsNotFinite()
+{
+    QFETCH(QString, policy);
+    PlainRunSpec spec = specOf(policy.toStdString(), {{"clip-mode", "two-pass"}}, 0.05);
+    spec.light = {Optimizer::Factored, StateCodec::Halves};
+    spec.disk.folders = {m_folder.path().toStdString()};
+
+    const Trained trained = train(spec);
+
+    QCOMPARE(trained.finite, (std::vector<int>{1, 0, 1, 1}));
+    QCOMPARE(trained.skipped, (std::vector<int>{0, kGroups, 0, 0}));
+    for (std::size_t g = 0; g < kGroups; ++g) {
+        QVERIFY(isSame(trained.masters[1], trained.masters[0], g));
+        QVERIFY(!isSame(trained.masters[2], trained.masters[1], g));
     }
 }
 

@@ -2,7 +2,7 @@
 // under every policy, order, tile, thread count and device mode, and moves the bytes that were
 // planned.
 
-#include "core/prove/tiny_device.h"
+#include "core/prove/light_variants.h"
 #include "support/test_room.h"
 
 #include <QtTest>
@@ -16,95 +16,6 @@ namespace mr::test::tst_light_policies {
 namespace {
 
 using Mode = CpuDeviceOptions::Mode;
-
-struct Variant {
-    const char* name;
-    const char* policy;
-    Mode mode = Mode::Inline;
-    int threads = 1;
-    Recompute recompute = Recompute::Block;
-    std::map<std::string, std::string> options = {};
-};
-
-// Embedding and head on the host, in tiles of one to three parts of the vocabulary.
-const Variant kTiledVariants[] = {
-    {"resident by micro-batch", "resident", Mode::Inline, 2, Recompute::None,
-        {{"order", "by-microbatch"}}},
-    {"one part", "streamed", Mode::Threaded, 2, Recompute::Block,
-        {{"vocabulary", "host"}, {"tile", "2KiB"}}},
-    {"two parts", "streamed", Mode::Threaded, 2, Recompute::Block,
-        {{"vocabulary", "host"}, {"tile", "6KiB"}}},
-    {"three parts, all blocks stay", "streamed", Mode::Threaded, 1, Recompute::None,
-        {{"vocabulary", "host"}, {"weights-on-device", "1"}}},
-    {"one buffer", "streamed", Mode::Inline, 1, Recompute::Block,
-        {{"vocabulary", "host"}, {"buffers", "1"}}},
-    {"by micro-batch", "streamed", Mode::Threaded, 2, Recompute::Block,
-        {{"vocabulary", "host"}, {"order", "by-microbatch"}, {"tile", "6KiB"}}},
-    {"beside a disk", "ssd-vertical", Mode::Threaded, 2, Recompute::Block,
-        {{"vocabulary", "host"}, {"weights-on-disk", "1"}, {"boundaries-on-disk", "1"},
-            {"tile", "6KiB"}}},
-};
-
-// None of these may change a bit.
-const Variant kLightVariants[] = {
-    {"resident, 2 threads", "resident", Mode::Inline, 2},
-    {"resident, 7 threads, threaded", "resident", Mode::Threaded, 7, Recompute::None},
-    {"resident, by micro-batch", "resident", Mode::Threaded, 2, Recompute::None,
-        {{"order", "by-microbatch"}}},
-    {"zero-offload", "zero-offload", Mode::Threaded, 2},
-    {"zero-offload, small tiles, by micro-batch", "zero-offload", Mode::Threaded, 2,
-        Recompute::Cheap, {{"tile", "8KiB"}, {"order", "by-microbatch"}}},
-    {"streamed", "streamed", Mode::Inline, 1},
-    {"streamed, threaded", "streamed", Mode::Threaded, 2},
-    {"streamed, tiles of 1,024", "streamed", Mode::Threaded, 2, Recompute::Block,
-        {{"tile", "2KiB"}}},
-    {"streamed, tiles of 3,072, one buffer", "streamed", Mode::Threaded, 2, Recompute::Block,
-        {{"tile", "24KiB"}, {"buffers", "1"}}},
-    {"streamed, tiles of 8,192, boundaries on the device", "streamed", Mode::Threaded, 1,
-        Recompute::None, {{"tile", "64KiB"}, {"boundary", "device"}}},
-    {"streamed, by micro-batch", "streamed", Mode::Threaded, 2, Recompute::Block,
-        {{"order", "by-microbatch"}, {"tile", "4KiB"}}},
-    {"streamed, two of three blocks stay, one whole", "streamed", Mode::Threaded, 2,
-        Recompute::Block,
-        {{"weights-on-device", "0.7"}, {"state-on-device", "0.35"}, {"tile", "8KiB"}}},
-    {"ssd-vertical", "ssd-vertical", Mode::Threaded, 2, Recompute::Block, {{"tile", "8KiB"}}},
-    {"ssd-vertical, weights too", "ssd-vertical", Mode::Threaded, 2, Recompute::Block,
-        {{"weights-on-disk", "1"}, {"tile", "4KiB"}}},
-    {"ssd-vertical, all but gradients", "ssd-vertical", Mode::Inline, 1, Recompute::Block,
-        {{"weights-on-disk", "0.5"}, {"boundaries-on-disk", "1"}, {"disk-share", "0.7"},
-            {"tile", "24KiB"}}},
-    {"ssd-vertical, one buffer, some blocks stay", "ssd-vertical", Mode::Threaded, 2,
-        Recompute::Block,
-        {{"weights-on-disk", "1"}, {"weights-on-device", "0.4"}, {"buffers", "1"},
-            {"tile", "8KiB"}}},
-    {"ssd-vertical, vocabulary alone", "ssd-vertical", Mode::Threaded, 2, Recompute::Block,
-        {{"disk-groups", "vocabulary"}, {"tile", "8KiB"}}},
-    {"streamed, nothing streams", "streamed", Mode::Threaded, 2, Recompute::Block,
-        {{"weights-on-device", "1"}, {"state-on-device", "1"}}},
-};
-
-struct Format {
-    const char* name;
-    DType compute;
-    StateCodec state;
-    std::int64_t up; // bytes a streamed element moves in a step
-    std::int64_t down;
-};
-
-constexpr Format kFormats[] = {
-    {"fp32", DType::F32, StateCodec::Halves, 12, 4},
-    {"bf16, halves", DType::BF16, StateCodec::Halves, 6, 4},
-    {"bf16, 24 bit", DType::BF16, StateCodec::Bits24, 5, 3},
-    {"bf16, at random", DType::BF16, StateCodec::Random16, 4, 2},
-};
-
-TinyRun lightRun(Optimizer optimizer, const Format& format)
-{
-    TinyRun run;
-    run.compute = format.compute;
-    run.light = {optimizer, format.state};
-    return run;
-}
 
 } // namespace
 
@@ -123,7 +34,7 @@ private Q_SLOTS:
 
 private:
     void compareVariants(
-        const TinyRun& base, const TinyResult& plain, std::span<const Variant> variants);
+        const TinyRun& base, const TinyResult& plain, std::span<const LightVariant> variants);
 
     QTemporaryDir m_folder;
 };
@@ -135,10 +46,10 @@ void TestLightPolicies::everyPolicyGivesTheBitsOfResident_data()
     QTest::addColumn<bool>("tied");
     QTest::addColumn<int>("accumulate");
     for (const OptimizerInfo& optimizer : kOptimizers)
-        for (int format = 0; optimizer.isLight && format < int(std::size(kFormats)); ++format)
+        for (int format = 0; optimizer.isLight && format < int(std::size(kLightFormats)); ++format)
             for (const int accumulate : {1, 4})
                 QTest::addRow("%s, %s, accumulate %d", std::string(name(optimizer.id)).c_str(),
-                    kFormats[format].name, accumulate)
+                    kLightFormats[format].name, accumulate)
                     << int(optimizer.id) << format << (accumulate > 1) << accumulate;
 }
 
@@ -148,7 +59,7 @@ void TestLightPolicies::everyPolicyGivesTheBitsOfResident()
     QFETCH(int, format);
     QFETCH(bool, tied);
     QFETCH(int, accumulate);
-    TinyRun base = lightRun(static_cast<Optimizer>(optimizer), kFormats[format]);
+    TinyRun base = lightRun(static_cast<Optimizer>(optimizer), kLightFormats[format]);
     base.config = tinyConfig(tied);
     base.accumulate = accumulate;
 
@@ -161,15 +72,11 @@ void TestLightPolicies::everyPolicyGivesTheBitsOfResident()
 }
 
 void TestLightPolicies::compareVariants(
-    const TinyRun& base, const TinyResult& plain, std::span<const Variant> variants)
+    const TinyRun& base, const TinyResult& plain, std::span<const LightVariant> variants)
 {
-    for (const Variant& variant : variants) {
-        TinyRun run = base;
-        run.policy = variant.policy;
-        run.options = variant.options;
-        run.recompute = base.codedInputs ? Recompute::Block : variant.recompute;
+    for (const LightVariant& variant : variants) {
+        TinyRun run = variant.of(base);
         run.disk.folders = {m_folder.path().toStdString()};
-        run.disk.store.verify = DiskVerify::All;
         compareRuns(resultOn(variant.mode, run, variant.threads), plain, variant.name);
         if (QTest::currentTestFailed())
             return;
@@ -183,11 +90,11 @@ void TestLightPolicies::embeddingAndHeadMayComeByTiles_data()
     QTest::addColumn<int>("accumulate");
     for (const OptimizerInfo& optimizer : kOptimizers)
         for (int format = 1;
-             optimizer.isLight && !optimizer.isRelative && format < int(std::size(kFormats));
+             optimizer.isLight && !optimizer.isRelative && format < int(std::size(kLightFormats));
              ++format)
             for (const int accumulate : {1, 4})
                 QTest::addRow("%s, %s, accumulate %d", std::string(name(optimizer.id)).c_str(),
-                    kFormats[format].name, accumulate)
+                    kLightFormats[format].name, accumulate)
                     << int(optimizer.id) << format << accumulate;
 }
 
@@ -197,7 +104,7 @@ void TestLightPolicies::embeddingAndHeadMayComeByTiles()
     QFETCH(int, optimizer);
     QFETCH(int, format);
     QFETCH(int, accumulate);
-    TinyRun base = lightRun(static_cast<Optimizer>(optimizer), kFormats[format]);
+    TinyRun base = lightRun(static_cast<Optimizer>(optimizer), kLightFormats[format]);
     base.config = tinyConfig(false);
     base.config.vocab = 295;
     base.config.logitCap = format == 1 ? 20.0 : 0.0;
@@ -222,7 +129,7 @@ void TestLightPolicies::embeddingAndHeadMayComeByTiles()
 // limit that no norm reaches changes nothing.
 void TestLightPolicies::theNormOfTheStepBeforeClips()
 {
-    TinyRun run = lightRun(Optimizer::Factored, kFormats[2]);
+    TinyRun run = lightRun(Optimizer::Factored, kLightFormats[2]);
     run.accumulate = 3;
     const TinyResult own = resultOn(Mode::Inline, run, 1);
     QVERIFY(own.norms.size() > 3);
@@ -244,8 +151,8 @@ void TestLightPolicies::theNormOfTheStepBeforeClips()
 void TestLightPolicies::streamedBytesAreThoseOfTheFormula_data()
 {
     QTest::addColumn<int>("format");
-    for (int format = 0; format < int(std::size(kFormats)); ++format)
-        QTest::newRow(kFormats[format].name) << format;
+    for (int format = 0; format < int(std::size(kLightFormats)); ++format)
+        QTest::newRow(kLightFormats[format].name) << format;
 }
 
 // Weights come for forward and for backward, the rest of them for the update, and both go home. No
@@ -253,7 +160,7 @@ void TestLightPolicies::streamedBytesAreThoseOfTheFormula_data()
 void TestLightPolicies::streamedBytesAreThoseOfTheFormula()
 {
     QFETCH(int, format);
-    const Format& how = kFormats[format];
+    const LightFormat& how = kLightFormats[format];
     TinyRun run = lightRun(Optimizer::Factored, how);
     run.policy = "streamed";
     run.options = {{"buffers", "1"}}; // with two, backward finds the last blocks of forward there

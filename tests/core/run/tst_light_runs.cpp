@@ -9,6 +9,7 @@
 
 #include <QtTest>
 
+#include <algorithm>
 #include <map>
 
 namespace mr::test::tst_light_runs {
@@ -57,6 +58,7 @@ private Q_SLOTS:
     void aStoppedRunGoesOnWithTheBitsOfResident();
     void theNormOfTheStepBeforeClips_data();
     void theNormOfTheStepBeforeClips();
+    void aRunOfTwoPassesResumes();
     void partsOfAModelAreTrainedToo_data();
     void partsOfAModelAreTrainedToo();
     void whatHasNoPlaceIsRefused_data();
@@ -147,6 +149,37 @@ void TestLightRuns::theNormOfTheStepBeforeClips()
     QCOMPARE(resumed.progress.weightsHash, whole.progress.weightsHash);
 }
 
+// All that plan and run choose by themselves; a run that is stopped goes on with its bits.
+void TestLightRuns::aRunOfTwoPassesResumes()
+{
+    RunSpec spec = lightSpec(m_rig, "two passes");
+    spec.policyOptions = {{"clip-mode", "two-pass"}};
+    spec.clipNorm = 0.1;
+    RunSpec plain = spec;
+    plain.policy = "resident";
+    plain.outDir = m_rig.folder.path("two passes, never stopped");
+    spec.policy = "streamed";
+    spec.checkpointEvery = 5;
+    const PlanReport report = planRun(spec).value();
+    QVERIFY(report.inexactBy.empty() && report.recompute == "block");
+    QVERIFY(std::ranges::any_of(report.advice, [](const std::string& advice) {
+        return advice.find("every backward is made twice") != std::string::npos;
+    }));
+    const Outcome whole = m_rig.train(plain, *m_device);
+    QVERIFY2(whole.ended.ok(), whole.ended.message().c_str());
+    QVERIFY(m_rig.steps(whole.id).front().gradNorm > 0.2); // it clips
+    RunSpec own = plain;
+    own.outDir += " own limit";
+    own.policyOptions.clear();
+    QVERIFY(m_rig.train(own, *m_device).progress.weightsHash != whole.progress.weightsHash);
+    const Outcome stopped = m_rig.train(spec, *m_device, stopAt(5));
+    QVERIFY2(stopped.ended.ok(), stopped.ended.message().c_str());
+    QCOMPARE(stopped.progress.step, 5);
+    const Outcome resumed = m_rig.resume(spec.outDir, *m_device);
+    QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
+    QCOMPARE(resumed.progress.weightsHash, whole.progress.weightsHash);
+}
+
 void TestLightRuns::partsOfAModelAreTrainedToo_data()
 {
     QTest::addColumn<QString>("method");
@@ -196,6 +229,9 @@ void TestLightRuns::whatHasNoPlaceIsRefused_data()
     row("streamed", "late=0.5", "updates all of a layer on the device");
     row("ssd-vertical", "gradients-on-disk=1", "no gradient leaves the device");
     row("streamed", "clip-mode=exact", "use clip-mode=own");
+    row("streamed", "clip-mode=exact", "clip-mode=two-pass, which makes every backward twice");
+    row("resident", "passes=none", "recompute is none; use recompute block, or clip-mode=own");
+    row("streamed", "passes=int8", "keep-inputs is int8; use keep-inputs bf16");
     row("resident", "lr=0.2", "it must be at most 0.1");
     row("resident", "precision=fp32", "need precision bf16; choose that, or weights fp32");
     row("resident", "optimizer=adamw", "need an optimizer without moments");
@@ -224,7 +260,11 @@ void TestLightRuns::whatHasNoPlaceIsRefused()
     else if (key == "own")
         spec.optimizer = Optimizer::AdamW, spec.weights = WeightFormat::Auto,
         spec.policyOptions["clip-mode"] = "own";
-    else if (!key.empty())
+    else if (key == "passes") {
+        spec.policyOptions["clip-mode"] = "two-pass";
+        spec.recompute = value == "none" ? RecomputeChoice::None : RecomputeChoice::Auto;
+        spec.keepInputs = value == "int8" ? KeepInputs::Int8 : KeepInputs::Bf16;
+    } else if (!key.empty())
         spec.policyOptions[key] = value;
 
     const Outcome run = m_rig.train(spec, *m_device);
