@@ -377,6 +377,20 @@ public:
         return noted(launchProjectedStep(args, streamHandle(stream)));
     }
 
+    Status selectRows(const SelectRowsArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkSelectRows(args));
+        const TraceRange range("selectRows");
+        return noted(launchSelectRows(args, streamHandle(stream)));
+    }
+
+    Status rowAdamw(const RowAdamwArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkRowAdamw(args));
+        const TraceRange range("rowAdamw");
+        return noted(launchRowAdamw(args, streamHandle(stream)));
+    }
+
     Status lightUpdate(const LightUpdateArgs& args, Stream& stream) override
     {
         MR_TRY(checkLightUpdate(args));

@@ -2294,6 +2294,10 @@
             <translation>APOLLO-mini (実験的)</translation>
         </message>
         <message>
+            <source>GRASS (experiment)</source>
+            <translation>GRASS (実験的)</translation>
+        </message>
+        <message>
             <source>Normalised SGD (experiment)</source>
             <translation>正規化 SGD (実験的)</translation>
         </message>

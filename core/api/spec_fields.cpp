@@ -88,7 +88,8 @@ constexpr std::array kFields{
         SpecRange{-1.0, 10.0}},
     SpecField{"optimizer", "optimizer",
         "adamw; or one that keeps a number a row and column, or nothing, and updates a layer right "
-        "behind its backward: factored, adalomo, sgd-normalised, apollo-mini",
+        "behind its backward: factored, adalomo; experimental, to compare: sgd-normalised, "
+        "apollo-mini, grass",
         &S::optimizer},
     SpecField{"weights", "weights",
         "How weights are kept between steps: fp32 (4 bytes), 24bit (3), or bf16-random: 2 bytes, "

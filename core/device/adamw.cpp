@@ -36,12 +36,7 @@ inline void updateOne(const AdamwRange& range, std::size_t i, const AdamwFactors
     const float g = loadGrad(range, i) * clipFactor;
     float p = joinHalves(range.high[i], range.low[i]);
     p = decayed ? p * f.decay : p;
-    const float m = std::fma(f.oneMinusBeta1, g, f.beta1 * range.m[i]);
-    const float v = std::fma(f.oneMinusBeta2 * g, g, f.beta2 * range.v[i]);
-    const float d = std::fma(std::sqrt(v), f.inverseSqrtBias2, f.eps);
-    p = std::fma(-f.stepSize, m / d, p);
-    range.m[i] = m;
-    range.v[i] = v;
+    p = std::fma(-f.stepSize, adamwRatio(g, range.m[i], range.v[i], f), p);
     range.high[i] = highHalf(p);
     range.low[i] = lowHalf(p);
 }

@@ -23,6 +23,7 @@
 #include "core/device/ops.h"
 
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -58,6 +59,14 @@ inline float joinHalves(std::uint16_t high, std::int16_t low) noexcept
 {
     return std::bit_cast<float>((static_cast<std::uint32_t>(high) << 16) +
                                 static_cast<std::uint32_t>(static_cast<std::int32_t>(low)));
+}
+
+// m / d of one element, whose moments become those of this update.
+inline float adamwRatio(float g, float& m, float& v, const AdamwFactors& f) noexcept
+{
+    m = std::fma(f.oneMinusBeta1, g, f.beta1 * m);
+    v = std::fma(f.oneMinusBeta2 * g, g, f.beta2 * v);
+    return m / std::fma(std::sqrt(v), f.inverseSqrtBias2, f.eps);
 }
 
 // The ranges of one call; all of the same length.

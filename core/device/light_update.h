@@ -17,11 +17,14 @@
 //     f = |M / (sqrt(V) + 1e-6)| / (|R| + 1e-8);   n = f |g|
 //     not in the first step: q = max(n / (n before + 1e-8), 1.01) / 1.01;   f = f / q;   n = n / q
 //     size = rate * f, with sqrt(smaller side), bias correction and decay in the rate
+// grass steps some rows of a matrix by AdamW (core/device/adamw.h) and leaves the others alone: the
+// rows with the largest squares, which are chosen anew after some updates with moments of 0.
 // For one row r / s is 1, so that a vector needs no formula of its own.
 // Source: Shazeer and Stern, "Adafactor" (arXiv 1804.04235), algorithms 4 and 5 without momentum;
 // Lv et al., "AdaLomo" (arXiv 2310.10195). g / sqrt(r c / s) is not taken: r c of a row without a
 // gradient underflows, and 0 / 0 follows. Zhu et al., "APOLLO" (arXiv 2412.05270), section 4, with
-// signs in place of normal numbers: they are exact everywhere.
+// signs in place of normal numbers: they are exact everywhere. Muhamed et al., "Grass" (arXiv
+// 2406.17660), with the rows of largest norm.
 //
 // Order    Sums over a row: blocks of 256 columns; in a block 8 lanes (column modulo 8), each in
 //          ascending order by fma; lanes ((0+4)+(2+6)) + ((1+5)+(3+7)); then the blocks pairwise in
@@ -35,6 +38,7 @@
 
 #pragma once
 
+#include "core/device/adamw_factors.h"
 #include "core/device/tensor.h"
 
 #include <cstdint>
@@ -126,6 +130,16 @@ struct ProjectedStepArgs {
     bool isFirst = false;
 };
 
+// numbers = the rows with the largest squares, ascending; of equal ones the first. Squares are at
+// least 0, so their bits have their order; any bits choose rows that exist.
+struct SelectRowsArgs {
+    TensorView squares; // (rows), F32: row sums of g^2
+    TensorView ranked;  // (n), F32: scratch
+    TensorView numbers; // (n), F32: n of the rows
+    TensorView scalars; // (16), U8: StepScalars
+};
+inline constexpr std::int64_t kMostNumberedRows = std::int64_t{1} << 24; // each is a F32
+
 // How the master of a weight is kept; the type of its low plane says it.
 enum class MasterPlanes : std::uint8_t {
     Halves,   // I16: 4 bytes, lossless (core/device/adamw.h)
@@ -155,6 +169,26 @@ struct LightUpdateArgs {
     bool decayed = true; // false: norms, biases
     // Random16: the bits of element e of the weight are 16 of Philox(key, e / 8, counter): of word
     // e % 8 / 2, the lower ones for an even e.
+    std::uint64_t key = 0;
+    std::uint64_t counter = 0;
+};
+
+// AdamW of the chosen rows among elements [first, first + n) of a weight. Other rows keep their
+// bits.
+struct RowAdamwArgs {
+    TensorView high;    // (n), U16: BF16
+    TensorView low;     // (n), I16 or I8; data null: none (MasterPlanes)
+    TensorView grad;    // (n), F32
+    TensorView numbers; // (r), F32: rows, ascending
+    TensorView m;       // (r, cols), F32
+    TensorView v;       // (r, cols), F32
+    TensorView scalars; // (16), U8: StepScalars
+    std::int64_t first = 0;
+    std::int64_t cols = 1;
+    AdamwFactors factors;
+    bool decayed = true;
+    bool isFirst = false; // since the choice: moments are 0, whatever the memory holds
+    // Random16: as in LightUpdateArgs.
     std::uint64_t key = 0;
     std::uint64_t counter = 0;
 };

@@ -63,6 +63,8 @@ Status checkStepSize(const StepSizeArgs& args);
 Status checkProjectionSigns(const ProjectionSignsArgs& args);
 Status checkProjectGradient(const ProjectGradientArgs& args);
 Status checkProjectedStep(const ProjectedStepArgs& args);
+Status checkSelectRows(const SelectRowsArgs& args);
+Status checkRowAdamw(const RowAdamwArgs& args);
 Status checkLightUpdate(const LightUpdateArgs& args);
 Status checkJoin(const JoinArgs& args);
 Status checkSplit(const SplitArgs& args);

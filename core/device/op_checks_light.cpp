@@ -102,6 +102,41 @@ Status checkProjectedStep(const ProjectedStepArgs& a)
         .status();
 }
 
+Status checkSelectRows(const SelectRowsArgs& a)
+{
+    const std::int64_t rows = a.squares.dims[0];
+    const std::int64_t n = a.numbers.dims[0];
+    return Checker("selectRows")
+        .leads("squares", a.squares, 1, true)
+        .leads("numbers", a.numbers, 1, true)
+        .tensor("ranked", a.ranked, DType::F32, {n})
+        .tensor("scalars", a.scalars, DType::U8, {sizeof(StepScalars)})
+        .holds(n > 0 && n <= rows, "at least one row is chosen, at most all")
+        .holds(rows <= kMostNumberedRows, "a number of a row must be exact in F32")
+        .apart("ranked", a.ranked, "squares", a.squares)
+        .apart("ranked", a.ranked, "numbers", a.numbers)
+        .apart("numbers", a.numbers, "squares", a.squares)
+        .status();
+}
+
+Status checkRowAdamw(const RowAdamwArgs& a)
+{
+    const std::int64_t n = a.grad.dims[0];
+    const std::int64_t rows = a.numbers.dims[0];
+    return Checker("rowAdamw")
+        .leads("grad", a.grad, 1, true)
+        .leads("numbers", a.numbers, 1, true)
+        .tensor("high", a.high, DType::U16, {n})
+        .optional("low", a.low, a.low.dtype == DType::I16 ? DType::I16 : DType::I8, {n})
+        .tensor("m", a.m, DType::F32, {rows, a.cols})
+        .tensor("v", a.v, DType::F32, {rows, a.cols})
+        .tensor("scalars", a.scalars, DType::U8, {sizeof(StepScalars)})
+        .holds(a.first >= 0 && a.cols > 0, "first is at least 0 and cols above it")
+        .holds(rows > 0, "at least one row is chosen")
+        .apart("m", a.m, "v", a.v)
+        .status();
+}
+
 Status checkLightUpdate(const LightUpdateArgs& a)
 {
     const std::int64_t n = a.grad.dims[0];

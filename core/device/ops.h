@@ -23,6 +23,7 @@
 
 #pragma once
 
+#include "core/device/adamw_factors.h"
 #include "core/device/input_codes.h"
 #include "core/device/light_update.h"
 #include "core/device/loss_ops.h"
@@ -460,19 +461,6 @@ struct NormJoinArgs {
     double clipNorm = 0.0; // 0 does not clip
 };
 
-// Constants of one AdamW update, computed once per step in double, then rounded
-// (core/device/adamw.h makes them).
-struct AdamwFactors {
-    float decay = 1.0F; // 1 - lr * weightDecay, for decayed ranges
-    float beta1 = 0.9F;
-    float oneMinusBeta1 = 0.1F;
-    float beta2 = 0.999F;
-    float oneMinusBeta2 = 0.001F;
-    float stepSize = 0.0F;         // lr / (1 - beta1^count)
-    float inverseSqrtBias2 = 1.0F; // 1 / sqrt(1 - beta2^count)
-    float eps = 1e-8F;
-};
-
 // One AdamW update of a range. The written order of operations is that of
 // core/device/adamw.h, and every device follows it to the bit.
 struct AdamwArgs {
@@ -598,6 +586,8 @@ public:
     virtual Status projectionSigns(const ProjectionSignsArgs& args, Stream& stream) = 0;
     virtual Status projectGradient(const ProjectGradientArgs& args, Stream& stream) = 0;
     virtual Status projectedStep(const ProjectedStepArgs& args, Stream& stream) = 0;
+    virtual Status selectRows(const SelectRowsArgs& args, Stream& stream) = 0;
+    virtual Status rowAdamw(const RowAdamwArgs& args, Stream& stream) = 0;
     virtual Status lightUpdate(const LightUpdateArgs& args, Stream& stream) = 0;
     virtual Status join(const JoinArgs& args, Stream& stream) = 0;
     virtual Status split(const SplitArgs& args, Stream& stream) = 0;

@@ -1,5 +1,7 @@
 #include "core/optim/light_factors.h"
 
+#include "core/device/adamw.h"
+
 #include <cmath>
 
 namespace mr {
@@ -19,6 +21,11 @@ LightFactors lightFactors(double learningRate, double weightDecay, std::int64_t 
     const auto count = static_cast<double>(update);
     factors.momentRate =
         learningRate * std::sqrt(1.0 - std::pow(kBeta2, count)) / (1.0 - std::pow(kBeta1, count));
+    AdamwSettings settings;
+    settings.weightDecay = weightDecay;
+    const std::int64_t sinceChoice = (update - 1) % kRowRefresh + 1;
+    factors.ofRows = adamwFactors(settings, learningRate, sinceChoice);
+    factors.choosesRows = sinceChoice == 1;
     return factors;
 }
 

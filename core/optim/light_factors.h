@@ -9,9 +9,14 @@
 
 #pragma once
 
+#include "core/device/adamw_factors.h"
+
 #include <cstdint>
 
 namespace mr {
+
+// AdamW's rows of a matrix are chosen anew after so many updates.
+inline constexpr std::int64_t kRowRefresh = 200;
 
 struct LightFactors {
     float rate = 0.0F;
@@ -19,8 +24,10 @@ struct LightFactors {
     float past = 0.0F;    // of averages of squares; 0 in the first update
     float present = 1.0F; // 1 - past
     std::uint64_t update = 0;
-    double momentRate = 0.0; // rate sqrt(1 - .999^t) / (1 - .9^t), of moments that begin at 0
-    float clipFactor = 1.0F; // of every gradient, given beforehand (ClipMode::PreviousNorm)
+    double momentRate = 0.0;  // rate sqrt(1 - .999^t) / (1 - .9^t), of moments that begin at 0
+    AdamwFactors ofRows;      // of an update of chosen rows, counted from their choice
+    bool choosesRows = false; // this update does
+    float clipFactor = 1.0F;  // of every gradient, given beforehand (ClipMode::PreviousNorm)
 };
 
 LightFactors lightFactors(double learningRate, double weightDecay, std::int64_t update) noexcept;

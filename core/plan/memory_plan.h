@@ -24,9 +24,9 @@
 //                 3.25 (compact) bytes per element; 14, 16 or 7.25 where some of it belongs to
 //                 weights that stream: the high half and the gradient come, too
 //   Light optimizers (optimizer.h): Accumulators 4 n, no Gradients; Averages, 4 bytes a row and a
-//   column, and UpdateScratch, of the group that needs most. StateSlots have room for all of a
-//   block with weights that stream: the low plane (F32: both). In BF16 weights that stay have no
-//   HighPlane on the host
+//   column or what LightLayout keeps besides, and UpdateScratch, of the group that needs most.
+//   StateSlots have room for all of a block with weights that stream: the low plane (F32: both). In
+//   BF16 weights that stay have no HighPlane on the host
 //   With windows (columns.h; n' dense and n" packed elements of a group):
 //   UrgentState 12 n', UrgentGradients c n', UrgentSums 4 n' (and of the run, WindowScalars, where
 //   a window has a norm of its own), UrgentScratch (F32) 4 of the largest n', ColumnEnergies 8 and

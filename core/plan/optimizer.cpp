@@ -4,6 +4,29 @@
 
 namespace mr {
 
+namespace {
+
+// Values that a weight keeps, of which `averages` are averages of squares.
+std::int64_t keptValues(const WeightShape& weight, WeightRule rule, std::int64_t averages) noexcept
+{
+    switch (rule) {
+    case WeightRule::Own:
+        break;
+    case WeightRule::Projected:
+        return 2 * std::max(weight.rows, weight.cols) + 1;
+    case WeightRule::Rows:
+        return chosenRows(weight.rows) * (2 * weight.cols + 1);
+    }
+    return averages;
+}
+
+constexpr std::int64_t wholeVectors(std::int64_t values) noexcept
+{
+    return (values + kLightVector - 1) / kLightVector * kLightVector;
+}
+
+} // namespace
+
 LightLayout lightLayout(Optimizer optimizer, std::span<const WeightShape> weights, bool inBlock)
 {
     LightLayout layout;
@@ -13,16 +36,20 @@ LightLayout lightLayout(Optimizer optimizer, std::span<const WeightShape> weight
     std::int64_t mostRows = 0;
     std::int64_t mostParts = 0;
     for (const WeightShape& weight : weights) {
-        const std::int64_t both = infoOf(optimizer).averages ? weight.rows + weight.cols : 0;
+        const WeightRule rule = ruleOf(optimizer, weight, inBlock);
+        const bool averages = infoOf(optimizer).averages && rule != WeightRule::Rows;
+        const std::int64_t both = averages ? weight.rows + weight.cols : 0;
         const std::int64_t parts = (weight.rows + kPartRows - 1) / kPartRows * weight.cols;
         const std::int64_t columns = layout.rowSums;
-        const bool projected = isProjected(optimizer, weight, inBlock);
-        const std::int64_t before = projected  ? std::min(weight.rows, weight.cols)
+        const std::int64_t before = rule == WeightRule::Projected
+                                        ? std::min(weight.rows, weight.cols)
                                     : both > 0 ? weight.cols
                                                : 0;
+        if (rule == WeightRule::Rows)
+            layout.averages = wholeVectors(layout.averages);
         layout.places.push_back({layout.averages, columns, columns + before, columns + both});
-        layout.averages += projected ? 2 * std::max(weight.rows, weight.cols) + 1 : both;
-        layout.rowSums = (columns + both + kLightVector) / kLightVector * kLightVector;
+        layout.averages += keptValues(weight, rule, both);
+        layout.rowSums = wholeVectors(columns + both + 1);
         mostRows = std::max(mostRows, weight.rows);
         mostParts = std::max(mostParts, both > 0 ? parts : 0);
     }

@@ -2,9 +2,9 @@
 // between steps.
 //
 // AdamW keeps two moments of every weight, so its state lives where a policy puts it. The others
-// are light: they keep a number for each row and column of a weight, or nothing
-// (core/device/light_update.h), and a group is updated on the device right behind its own backward.
-// Then no gradient leaves the device, and none outlives its group.
+// are light: they keep a number for each row and column of a weight, AdamW's moments of some rows,
+// or nothing (core/device/light_update.h), and a group is updated on the device right behind its
+// own backward. Then no gradient leaves the device, and none outlives its group.
 //
 // Threads  Pure.
 // Units    Counts are of F32 values.
@@ -16,6 +16,7 @@
 
 #include <millrace/run_spec.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -23,20 +24,28 @@
 
 namespace mr {
 
+// How a light optimizer steps a weight.
+enum class WeightRule : std::uint8_t {
+    Own,       // by its averages, or by the gradient alone
+    Projected, // by a projection of the gradient to one number for each place of the longer side
+    Rows,      // AdamW of some rows
+};
+
 struct OptimizerInfo {
     Optimizer id{};
     bool isLight = false;    // keeps little or nothing; updates behind backward
     bool averages = false;   // of squares, by row and column
     bool isRelative = false; // steps by the size of the weight, whose squares it sums
-    bool projects = false;   // matrices of blocks; averages are of the other weights
+    WeightRule matrices{};   // of blocks; averages are of the other weights
 };
 
-inline constexpr std::array<OptimizerInfo, 5> kOptimizers = {{
-    {Optimizer::AdamW, false, false, false, false},
-    {Optimizer::Factored, true, true, false, false},
-    {Optimizer::AdaLomo, true, true, true, false},
-    {Optimizer::SgdNormalised, true, false, false, false},
-    {Optimizer::ApolloMini, true, true, false, true},
+inline constexpr std::array<OptimizerInfo, 6> kOptimizers = {{
+    {Optimizer::AdamW, false, false, false, WeightRule::Own},
+    {Optimizer::Factored, true, true, false, WeightRule::Own},
+    {Optimizer::AdaLomo, true, true, true, WeightRule::Own},
+    {Optimizer::SgdNormalised, true, false, false, WeightRule::Own},
+    {Optimizer::ApolloMini, true, true, false, WeightRule::Projected},
+    {Optimizer::Grass, true, true, false, WeightRule::Rows},
 }};
 
 constexpr const OptimizerInfo& infoOf(Optimizer optimizer) noexcept
@@ -72,11 +81,16 @@ constexpr bool updatesByTiles(Optimizer optimizer) noexcept
     return isLight(optimizer) && !infoOf(optimizer).isRelative;
 }
 
-// Is the weight's gradient projected to one number for each place of its longer side? Two moments
-// of that and a norm are kept.
-constexpr bool isProjected(Optimizer optimizer, const WeightShape& weight, bool inBlock) noexcept
+// `inBlock`: the weight's group is no end of the model.
+constexpr WeightRule ruleOf(Optimizer optimizer, const WeightShape& weight, bool inBlock) noexcept
 {
-    return infoOf(optimizer).projects && inBlock && !weight.isVector;
+    return inBlock && !weight.isVector ? infoOf(optimizer).matrices : WeightRule::Own;
+}
+
+// Rows that WeightRule::Rows steps of so many.
+constexpr std::int64_t chosenRows(std::int64_t rows) noexcept
+{
+    return std::max(rows / 8, std::int64_t{1});
 }
 
 // Rows of one node of the tree over a column (core/device/light_update.h), whose sums are stored on
@@ -86,7 +100,9 @@ inline constexpr std::int64_t kPartRows = 1024;
 // Values on the device that light updates of a group need: averages, which the run keeps, and work
 // that the update of the next group writes over. A weight has its rows and then its columns in
 // either, and in `work` its step size. A projected one has its moments and their norm in the first,
-// and signs and projection in the places of columns and rows.
+// and signs and projection in the places of columns and rows. One with chosen rows has two moments
+// of each of their elements in the first, from a multiple of kLightVector on, and then the numbers
+// of the rows.
 struct LightLayout {
     struct Place {
         std::int64_t averages = 0;

@@ -275,6 +275,7 @@ Table wholeTable()
     addLightCases(table);
     addProjectionCases(table);
     addLightUpdateCases(table);
+    addChosenRowCases(table);
     addFp8Cases(table);
     addDoraCases(table);
     return table;

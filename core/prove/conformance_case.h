@@ -153,6 +153,7 @@ void addInputCases(Table& table);
 void addLightCases(Table& table);
 void addProjectionCases(Table& table);
 void addLightUpdateCases(Table& table);
+void addChosenRowCases(Table& table);
 void addFp8Cases(Table& table);
 void addDoraCases(Table& table);
 

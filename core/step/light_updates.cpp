@@ -1,6 +1,5 @@
 #include "core/step/light_updates.h"
 
-#include "core/device/light_update.h"
 #include "core/model/layout.h"
 #include "core/step/state_places.h"
 
@@ -27,7 +26,7 @@ LightUpdates::LightUpdates(Device& device, const RunMemory& memory, const ParamT
         group.layout = lightLayout(m_rule.id, shapes, inBlock);
         for (std::size_t i = 0; i < group.layout.places.size(); ++i)
             group.weights.push_back({shapes[i], group.layout.places[i], from.paramSlots[i].decayed,
-                isProjected(m_rule.id, shapes[i], inBlock), number++});
+                ruleOf(m_rule.id, shapes[i], inBlock), number++});
     }
 }
 
@@ -47,12 +46,28 @@ LightUpdates::Views LightUpdates::viewsOf(const Weight& weight) const
 {
     const WeightShape& shape = weight.shape;
     Views views;
-    if (m_rule.averages && !weight.projected) {
+    if (m_rule.averages && weight.rule == WeightRule::Own) {
         views.rowRoots = scratch(weight.place.rows, shape.rows);
         views.columnRoots = scratch(weight.place.columns, shape.cols);
     }
     views.size = scratch(weight.place.size, 1);
     return views;
+}
+
+TensorView LightUpdates::keptOf(const Task& task, const Weight& weight, std::int64_t count) const
+{
+    std::byte* const kept = m_memory.group(task.group).averages.data();
+    return vectorView(
+        kept + static_cast<std::size_t>(weight.place.averages) * sizeof(float), DType::F32, count);
+}
+
+LightUpdates::ChosenRows LightUpdates::chosenRowsOf(const Task& task, const Weight& weight) const
+{
+    const std::int64_t chosen = chosenRows(weight.shape.rows);
+    const std::int64_t each = chosen * weight.shape.cols;
+    const TensorView all = keptOf(task, weight, 2 * each + chosen);
+    return {all.rows(2 * each, chosen), matrixView(all.data, DType::F32, chosen, weight.shape.cols),
+        matrixView(all.rows(each, each).data, DType::F32, chosen, weight.shape.cols)};
 }
 
 TensorView LightUpdates::gradientOf(const Task& task, const Weight& weight) const
@@ -91,13 +106,20 @@ Status LightUpdates::prepare(
     MR_TRY(giveClipFactor(inputs, ofGroup, stream));
     const TensorView scalars = scalarsOf(inputs, ofGroup);
     for (const Weight& weight : groupOf(task).weights) {
-        if (weight.projected) {
+        switch (weight.rule) {
+        case WeightRule::Projected:
             MR_TRY(project(task, weight, inputs, scalars, stream));
-            continue;
+            break;
+        case WeightRule::Rows:
+            MR_TRY(chooseRows(task, weight, inputs, scalars, stream));
+            break;
+        case WeightRule::Own:
+            if (m_rule.averages) {
+                MR_TRY(average(task, weight, inputs, scalars, stream));
+            }
+            MR_TRY(findSize(task, weight, inputs, scalars, stream));
+            break;
         }
-        if (m_rule.averages)
-            MR_TRY(average(task, weight, inputs, scalars, stream));
-        MR_TRY(findSize(task, weight, inputs, scalars, stream));
     }
     return {};
 }
@@ -115,9 +137,7 @@ Status LightUpdates::average(const Task& task, const Weight& weight, const StepI
             matrixView(parts.data, DType::F32, rowParts(weight.shape.rows), weight.shape.cols),
             views.columnRoots},
         stream));
-    std::byte* averages = m_memory.group(task.group).averages.data() +
-                          static_cast<std::size_t>(weight.place.averages) * sizeof(float);
-    const TensorView both = vectorView(averages, DType::F32, weight.shape.rows + weight.shape.cols);
+    const TensorView both = keptOf(task, weight, weight.shape.rows + weight.shape.cols);
     return m_device.ops().averageSquares(
         {views.rowRoots, views.columnRoots, both.rows(0, weight.shape.rows),
             both.rows(weight.shape.rows, weight.shape.cols), scalars, inputs.light.past,
@@ -148,9 +168,7 @@ Status LightUpdates::project(const Task& task, const Weight& weight, const StepI
             scratch(layout.parts, rowParts(rows) * cols).data, DType::F32, rowParts(rows), cols);
     MR_TRY(m_device.ops().projectGradient(project, stream));
     MR_TRY(m_device.ops().rowSquares({gradient, scalars, {}, {}, squares}, stream));
-    std::byte* kept = m_memory.group(task.group).averages.data() +
-                      static_cast<std::size_t>(weight.place.averages) * sizeof(float);
-    const TensorView moments = vectorView(kept, DType::F32, 2 * longer + 1);
+    const TensorView moments = keptOf(task, weight, 2 * longer + 1);
     const double decay = weight.decayed ? static_cast<double>(inputs.light.decay) : 1.0;
     const double scale = std::sqrt(static_cast<double>(std::min(rows, cols)));
     return m_device.ops().projectedStep(
@@ -158,6 +176,43 @@ Status LightUpdates::project(const Task& task, const Weight& weight, const StepI
             moments.rows(2 * longer, 1), viewsOf(weight).size, scalars,
             static_cast<float>(inputs.light.momentRate * scale * decay), inputs.light.update == 1},
         stream);
+}
+
+// The rows are kept until the next choice, so most updates have nothing to prepare.
+Status LightUpdates::chooseRows(const Task& task, const Weight& weight, const StepInputs& inputs,
+    const TensorView& scalars, Stream& stream)
+{
+    if (!inputs.light.choosesRows)
+        return {};
+    const std::int64_t rows = weight.shape.rows;
+    const LightLayout& layout = groupOf(task).layout;
+    const TensorView squares = scratch(layout.rowSums, rows);
+    MR_TRY(m_device.ops().rowSquares({gradientOf(task, weight), scalars, {}, {}, squares}, stream));
+    return m_device.ops().selectRows({squares, scratch(layout.rowSums + rows, chosenRows(rows)),
+                                         chosenRowsOf(task, weight).numbers, scalars},
+        stream);
+}
+
+Status LightUpdates::updateRows(const Task& task, const Weight& weight, const StepInputs& inputs,
+    const LightUpdateArgs& range, Stream& stream)
+{
+    const ChosenRows chosen = chosenRowsOf(task, weight);
+    RowAdamwArgs args;
+    args.high = range.high;
+    args.low = range.low;
+    args.grad = range.grad;
+    args.numbers = chosen.numbers;
+    args.m = chosen.first;
+    args.v = chosen.second;
+    args.scalars = range.scalars;
+    args.first = range.first;
+    args.cols = range.cols;
+    args.factors = inputs.light.ofRows;
+    args.decayed = range.decayed;
+    args.isFirst = inputs.light.choosesRows;
+    args.key = range.key;
+    args.counter = range.counter;
+    return m_device.ops().rowAdamw(args, stream);
 }
 
 Status LightUpdates::findSize(const Task& task, const Weight& weight, const StepInputs& inputs,
@@ -214,7 +269,8 @@ Status LightUpdates::update(
         args.decayed = weight.decayed;
         args.key = inputs.seed;
         args.counter = counterOf(inputs.light.update, weight);
-        MR_TRY(m_device.ops().lightUpdate(args, stream));
+        MR_TRY(weight.rule == WeightRule::Rows ? updateRows(task, weight, inputs, args, stream)
+                                               : m_device.ops().lightUpdate(args, stream));
     }
     return {};
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "core/device/device.h"
+#include "core/device/light_update.h"
 #include "core/model/param_table.h"
 #include "core/plan/optimizer.h"
 #include "core/step/run_memory.h"
@@ -38,7 +39,7 @@ private:
         WeightShape shape;
         LightLayout::Place place;
         bool decayed = false;
-        bool projected = false;
+        WeightRule rule{};
         std::int64_t number = 0; // among all weights of the run
 
         std::int64_t count() const noexcept { return shape.rows * shape.cols; }
@@ -55,12 +56,22 @@ private:
         TensorView size;
     };
 
+    // Rows that are stepped by AdamW, and their moments.
+    struct ChosenRows {
+        TensorView numbers;
+        TensorView first;
+        TensorView second;
+    };
+
     static std::uint64_t counterOf(std::uint64_t update, const Weight& weight) noexcept;
     Views viewsOf(const Weight& weight) const;
+    ChosenRows chosenRowsOf(const Task& task, const Weight& weight) const;
     const Group& groupOf(const Task& task) const
     {
         return m_groups[static_cast<std::size_t>(task.group.value)];
     }
+    // The first of `count` values that a weight keeps between steps.
+    TensorView keptOf(const Task& task, const Weight& weight, std::int64_t count) const;
     TensorView scratch(std::int64_t first, std::int64_t count) const;
     TensorView gradientOf(const Task& task, const Weight& weight) const;
     TensorView scalarsOf(const StepInputs& inputs, const TensorView& ofGroup) const;
@@ -69,6 +80,10 @@ private:
         const TensorView& scalars, Stream& stream);
     Status project(const Task& task, const Weight& weight, const StepInputs& inputs,
         const TensorView& scalars, Stream& stream);
+    Status chooseRows(const Task& task, const Weight& weight, const StepInputs& inputs,
+        const TensorView& scalars, Stream& stream);
+    Status updateRows(const Task& task, const Weight& weight, const StepInputs& inputs,
+        const LightUpdateArgs& range, Stream& stream);
     Status findSize(const Task& task, const Weight& weight, const StepInputs& inputs,
         const TensorView& scalars, Stream& stream);
 

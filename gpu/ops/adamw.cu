@@ -9,6 +9,7 @@
 // Bits equal those of the host: the order of operations is the one of core/device/adamw.h, with its
 // fma written out, IEEE division and square root, and no flush to zero.
 
+#include "gpu/ops/adamw_ratio.cuh"
 #include "gpu/ops/elements.cuh"
 #include "gpu/ops/launchers.h"
 #include "gpu/ops/master_halves.cuh"
@@ -56,18 +57,14 @@ struct AdamwOp {
         const AdamwFactors& f = factors;
         Pack<std::uint16_t, kCount> nextHigh;
         Pack<std::int16_t, kCount> nextLow;
-        Pack<float, kCount> nextM, nextV;
+        Pack<float, kCount> nextM = held.m;
+        Pack<float, kCount> nextV = held.v;
 #pragma unroll
         for (int i = 0; i < kCount; ++i) {
             const float g = toFloat(held.grad.at[i]) * held.clipFactor;
             float p = joinMaster(held.high.at[i], held.low.at[i]);
             p = decayed ? p * f.decay : p;
-            const float mean = __fmaf_rn(f.oneMinusBeta1, g, f.beta1 * held.m.at[i]);
-            const float square = __fmaf_rn(f.oneMinusBeta2 * g, g, f.beta2 * held.v.at[i]);
-            const float d = __fmaf_rn(__fsqrt_rn(square), f.inverseSqrtBias2, f.eps);
-            p = __fmaf_rn(-f.stepSize, __fdiv_rn(mean, d), p);
-            nextM.at[i] = mean;
-            nextV.at[i] = square;
+            p = __fmaf_rn(-f.stepSize, adamwRatio(g, nextM.at[i], nextV.at[i], f), p);
             splitMaster(p, nextHigh.at[i], nextLow.at[i]);
         }
         storePack(high + at, nextHigh);

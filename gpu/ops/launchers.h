@@ -109,6 +109,10 @@ Status launchProjectGradient(const ProjectGradientArgs& args, cudaStream_t strea
 Status launchProjectedStep(const ProjectedStepArgs& args, cudaStream_t stream);
 Status launchLightUpdate(const LightUpdateArgs& args, cudaStream_t stream);
 
+// chosen_rows.cu
+Status launchSelectRows(const SelectRowsArgs& args, cudaStream_t stream);
+Status launchRowAdamw(const RowAdamwArgs& args, cudaStream_t stream);
+
 // columns.cu
 Status launchColumnEnergy(const ColumnEnergyArgs& args, cudaStream_t stream);
 Status launchGatherColumns(const GatherColumnsArgs& args, cudaStream_t stream);

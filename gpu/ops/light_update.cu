@@ -6,16 +6,13 @@
 //                 0.6 MB, expected far below the time of the weight.
 // lightUpdate     12, 10 or 8 bytes moved an element (Halves, Bits24, Random16), with roots a
 //                 division: bound by memory bandwidth, expected. The roots of columns stay in the
-//                 caches. Random16 takes packs of 8 elements, because a block of Philox has the
-//                 bits of 8.
+//                 caches.
 //
 // Bits equal those of the CPU device: the order is the one of core/device/light_update.h.
 
 #include "gpu/ops/elements.cuh"
 #include "gpu/ops/launchers.h"
-#include "gpu/ops/master24.cuh"
-#include "gpu/ops/master_halves.cuh"
-#include "gpu/ops/philox.cuh"
+#include "gpu/ops/masters.cuh"
 #include "gpu/ops/vector_sums.cuh"
 
 namespace mr::gpu {
@@ -112,34 +109,21 @@ __global__ void __launch_bounds__(kMostSumThreads) stepSizeKernel(SizedStep step
             __fsqrt_rn(__fdiv_rn(weights, step.count)));
 }
 
-// Packs of an update, and how many of them a thread reads at once.
-template <MasterPlanes kFormat>
-constexpr int kLightPack = kFormat == MasterPlanes::Random16 ? 8 : 4;
-template <MasterPlanes kFormat>
-constexpr int kLightUnroll = kFormat == MasterPlanes::Random16 ? 1 : 2;
-
 // high, low, grad: (n); rowRoots: (rows); columnRoots: (cols); size, scalars: one
 template <MasterPlanes kFormat, bool kRoots>
 struct LightOp {
-    using Low = std::conditional_t<kFormat == MasterPlanes::Halves, std::int16_t, std::int8_t>;
-
-    std::uint16_t* high;
-    Low* low;
+    Masters<kFormat> masters;
     const float* grad;
     const float* rowRoots;
     const float* columnRoots;
     const float* size;
     const StepScalars* scalars;
-    std::int64_t first;
     std::int64_t cols;
     float decay;
-    std::uint64_t key;
-    std::uint64_t counter;
 
     template <int kCount>
     struct Held {
-        Pack<std::uint16_t, kCount> high;
-        Pack<Low, kCount> low;
+        typename Masters<kFormat>::template Held<kCount> masters;
         Pack<float, kCount> grad, columnRoots;
         float rowRoot, clipFactor, size;
     };
@@ -150,67 +134,27 @@ struct LightOp {
     __device__ Held<kCount> load(std::int64_t at) const
     {
         Held<kCount> held = {};
-        held.high = loadPack<kCount>(high + at);
-        if constexpr (kFormat != MasterPlanes::Random16)
-            held.low = loadPack<kCount>(low + at);
+        masters.template load<kCount>(at, held.masters);
         held.grad = loadPack<kCount>(grad + at);
         held.clipFactor = scalars->clipFactor;
         held.size = *size;
         if constexpr (kRoots) {
-            const std::int64_t row = (first + at) / cols;
+            const std::int64_t element = masters.first + at;
+            const std::int64_t row = element / cols;
             held.rowRoot = rowRoots[row];
-            held.columnRoots = loadPack<kCount>(columnRoots + (first + at - row * cols));
+            held.columnRoots = loadPack<kCount>(columnRoots + (element - row * cols));
         }
         return held;
-    }
-
-    // The 16 random bits of element i of a pack.
-    template <int kCount>
-    static __device__ std::uint32_t bitsOf(const uint4& words, std::int64_t element, int i)
-    {
-        static_assert(kCount == 1 || kCount == 8);
-        const int place = kCount == 1 ? static_cast<int>(element % 8) : i;
-        const std::uint32_t low = (place & 2) != 0 ? words.y : words.x;
-        const std::uint32_t high = (place & 2) != 0 ? words.w : words.z;
-        const std::uint32_t word = (place & 4) != 0 ? high : low;
-        return (place & 1) != 0 ? word >> 16 : word & 0xffffU;
-    }
-
-    // Cut after the bits were added. A NaN stays one.
-    static __device__ std::uint16_t roundedBy(float p, std::uint32_t random)
-    {
-        const std::uint32_t bits = __float_as_uint(p);
-        const bool isNan = (bits & 0x7fffffffU) > 0x7f800000U;
-        return static_cast<std::uint16_t>((isNan ? bits : bits + random) >> 16);
-    }
-
-    template <int kCount>
-    __device__ float next(const Held<kCount>& held, int i, float p) const
-    {
-        const float g = held.grad.at[i] * held.clipFactor;
-        const float u = kRoots ? __fdiv_rn(g, held.rowRoot * held.columnRoots.at[i]) : g;
-        return __fmaf_rn(-held.size, u, p * decay);
     }
 
     template <int kCount>
     __device__ void store(std::int64_t at, const Held<kCount>& held) const
     {
-        Held<kCount> to = held;
-        if constexpr (kFormat == MasterPlanes::Random16) {
-            const std::int64_t element = first + at;
-            const uint4 words = philoxWords(key, static_cast<std::uint64_t>(element / 8), counter);
-#pragma unroll
-            for (int i = 0; i < kCount; ++i)
-                to.high.at[i] = roundedBy(next(held, i, toFloat(Bf16{held.high.at[i]})),
-                    bitsOf<kCount>(words, element, i));
-        } else {
-#pragma unroll
-            for (int i = 0; i < kCount; ++i)
-                splitMaster(next(held, i, joinMaster(held.high.at[i], held.low.at[i])),
-                    to.high.at[i], to.low.at[i]);
-            storePack(low + at, to.low);
-        }
-        storePack(high + at, to.high);
+        masters.template step<kCount>(at, held.masters, [&](int i, float p) {
+            const float g = held.grad.at[i] * held.clipFactor;
+            const float u = kRoots ? __fdiv_rn(g, held.rowRoot * held.columnRoots.at[i]) : g;
+            return __fmaf_rn(-held.size, u, p * decay);
+        });
     }
 };
 
@@ -218,17 +162,16 @@ template <MasterPlanes kFormat, bool kRoots>
 Status launchLight(const LightUpdateArgs& args, cudaStream_t stream)
 {
     using Op = LightOp<kFormat, kRoots>;
-    const Op op{args.high.as<std::uint16_t>(), args.low.as<typename Op::Low>(),
-        args.grad.as<const float>(), args.rowRoots.as<const float>(),
-        args.columnRoots.as<const float>(), args.size.as<const float>(),
-        args.scalars.as<const StepScalars>(), args.first, args.cols,
-        args.decayed ? args.decay : 1.0F, args.key, args.counter};
-    constexpr int kPack = kLightPack<kFormat>;
+    const Op op{mastersOf<kFormat>(args), args.grad.as<const float>(),
+        args.rowRoots.as<const float>(), args.columnRoots.as<const float>(),
+        args.size.as<const float>(), args.scalars.as<const StepScalars>(), args.cols,
+        args.decayed ? args.decay : 1.0F};
+    constexpr int kPack = kMasterPack<kFormat>;
     // A pack lies in one row, and in one block of Philox.
     const bool inRow = !kRoots || args.cols % kPack == 0;
     const bool packed = inRow && args.first % kPack == 0 &&
                         fitsPacks(kPack, args.high, args.low, args.grad, args.columnRoots);
-    return launchElements<kPack, kLightUnroll<kFormat>>(
+    return launchElements<kPack, kMasterUnroll<kFormat>>(
         "lightUpdate", op, args.grad.count(), packed, stream);
 }
 

@@ -32,7 +32,7 @@ task() {
     local title=$1 scale=$2
     shift 2
     local rows=("adamw 5.6e-4" "factored 1e-3" "adalomo 1e-2" "sgd-normalised 3.2e-4" "factored/24bit 1e-3"
-        "factored/bf16-random 1e-3" "blocks 1e-3" "apollo-mini 1.8e-3")
+        "factored/bf16-random 1e-3" "blocks 1e-3" "apollo-mini 1.8e-3" "grass 1.8e-3")
     [ -z "${METHODS:-}" ] || rows=("$METHODS")
     local row method middle factor seed rate
     for row in "${rows[@]}"; do

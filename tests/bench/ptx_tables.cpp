@@ -76,6 +76,12 @@ constexpr Reason kReasons[] = {
     {"lightStepSize", false, false, true, kVectors},
     {"projectionSigns", false, false, true, kVectors},
     {"projectedStep", false, false, true, kVectors},
+    {"selectRows", true, false, true,
+        "all lanes read the number of the same row, which stays in the first cache; once in 200 "
+        "updates"},
+    {"rowAdamw", true, false, true,
+        "a pack halves the numbers of chosen rows until it finds its own: they stay in the first "
+        "cache, and seven of eight packs have done with it"},
 };
 
 // "attentionDeltaKernel", "FillOp" of a frame.

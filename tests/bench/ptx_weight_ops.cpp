@@ -158,6 +158,34 @@ Status projectedStep(OpRig& rig, const ModelShape& model)
     return rig.ops().projectedStep(args, rig.stream());
 }
 
+// Rows of gate or up.
+Status selectRows(OpRig& rig, const ModelShape& model)
+{
+    const std::int64_t chosen = model.intermediate / 8;
+    return rig.ops().selectRows({flat(rig.read(DType::F32, 1, model.intermediate)),
+                                    flat(rig.scratch(DType::F32, 1, chosen)),
+                                    flat(rig.written(DType::F32, 1, chosen)), scalars(rig)},
+        rig.stream());
+}
+
+// A master of 24 bits, all of whose rows are chosen.
+Status rowAdamw(OpRig& rig, const ModelShape& model)
+{
+    const std::int64_t count = model.intermediate * model.hidden;
+    RowAdamwArgs args;
+    args.high = flat(rig.updated(DType::U16, 1, count));
+    args.low = flat(rig.updated(DType::I8, 1, count));
+    args.grad = flat(rig.read(DType::F32, 1, count));
+    args.numbers = flat(rig.read(DType::F32, 1, model.intermediate));
+    for (std::int64_t row = 0; row < model.intermediate; ++row)
+        args.numbers.as<float>()[row] = static_cast<float>(row);
+    args.m = rig.updated(DType::F32, model.intermediate, model.hidden);
+    args.v = rig.updated(DType::F32, model.intermediate, model.hidden);
+    args.scalars = scalars(rig);
+    args.cols = model.hidden;
+    return rig.ops().rowAdamw(args, rig.stream());
+}
+
 // A master of 24 bits.
 Status lightUpdate(OpRig& rig, const ModelShape& model)
 {
@@ -255,6 +283,8 @@ constexpr CountedOp kOps[] = {
     {"projectionSigns", {4, 1}, projectionSigns, nullptr},
     {"projectGradient", {4, 1}, projectGradient, nullptr},
     {"projectedStep", {4, 1}, projectedStep, nullptr},
+    {"selectRows", {4, 1}, selectRows, nullptr},
+    {"rowAdamw", {4, 1}, rowAdamw, nullptr},
     {"lightUpdate", {4, 1}, lightUpdate, nullptr},
     {"join", {4, 1}, join, nullptr},
     {"split", {4, 1}, split, nullptr},

@@ -15,7 +15,7 @@ Trains the bundled sample under each policy, kills it N times (default 100), and
 P is a policy and its options, as ssd-vertical:late=0.5:tile=64KiB; the default is all policies.
 lora/P trains an adapter under it, qlora/P one beside a model in 4 bits, layers/P some layers,
 modules/P an adapter and the embedding, tokens/P an adapter and rows of the embedding,
-light/P all weights by a light optimizer at 24 bits, random/P at 16 bits, adalomo/P and apollo/P by others,
+light/P all weights by a light optimizer at 24 bits, random/P at 16 bits, adalomo/P, apollo/P and grass/P by others,
 blocks/P one block after the other.
 F is a folder on the disk to be tested (default: the temporary folder); state on disk goes there.
 A run has --steps (default 60), a checkpoint every --every of them (default 2) and an evaluation
@@ -44,7 +44,7 @@ policies+=,qlora/resident,qlora/streamed:buffers=1,qlora/ssd-vertical:weights-on
 policies+=,modules/streamed,modules/ssd-vertical:disk-share=0.5:tile=64KiB,tokens/streamed
 policies+=,light/resident,light/streamed:tile=64KiB,light/ssd-vertical:weights-on-disk=1:tile=64KiB,random/streamed
 policies+=,blocks/resident,blocks/streamed:buffers=1,blocks/ssd-vertical:weights-on-disk=0.5:tile=64KiB
-policies+=,apollo/streamed:tile=64KiB,adalomo/zero-offload,layers/streamed,layers/ssd-vertical:late=0.25:tile=64KiB
+policies+=,apollo/streamed:tile=64KiB,grass/streamed:tile=64KiB,adalomo/zero-offload,layers/streamed,layers/ssd-vertical:late=0.25:tile=64KiB
 if [ "${1:-}" = --fuzz ]; then
     shift
     exec "$root/tests/bench/fuzz.sh" "$@"
@@ -98,6 +98,7 @@ command_of() {
     random/*) trained=(--optimizer factored --weights bf16-random) ;;
     adalomo/*) trained=(--optimizer adalomo) ;;
     apollo/*) trained=(--optimizer apollo-mini) ;;
+    grass/*) trained=(--optimizer grass) ;;
     tokens/*) trained=(--method lora --rank 4 --trainable-tokens 20-40,300) ;;
     esac
     IFS=: read -ra parts <<<"${1#*/}"

@@ -12,7 +12,7 @@ source=$2
 folder=$3
 mkdir -p "$folder"
 unit=$folder/packed.cu
-for op in accumulate adamw adamw_compact attention_partials cross_entropy dequantize_nf4 dropout \
+for op in accumulate adamw adamw_compact attention_partials chosen_rows cross_entropy dequantize_nf4 dropout \
     elementwise head_norm_rope head_norm_rope_backward input_codes light_update lookup quantize rms_norm \
     rms_norm_backward rope scale_columns softcap square_sums swiglu; do
     printf '#include "gpu/ops/%s.cu"\n' "$op"

@@ -243,6 +243,16 @@ public:
         return forward("projectedStep", &Ops::projectedStep, args, stream);
     }
 
+    Status selectRows(const SelectRowsArgs& args, Stream& stream) override
+    {
+        return forward("selectRows", &Ops::selectRows, args, stream);
+    }
+
+    Status rowAdamw(const RowAdamwArgs& args, Stream& stream) override
+    {
+        return forward("rowAdamw", &Ops::rowAdamw, args, stream);
+    }
+
     Status lightUpdate(const LightUpdateArgs& args, Stream& stream) override
     {
         return forward("lightUpdate", &Ops::lightUpdate, args, stream);

@@ -26,9 +26,9 @@ enum class RecomputeChoice : std::uint8_t { Auto, None, Cheap, Block };
 // How the input of a block waits for backward. Int8: codes with a scale for every 128 of a row,
 // half the bytes; results differ.
 enum class KeepInputs : std::uint8_t { Bf16, Int8 };
-// All but AdamW keep a number for each row and column of a weight, or nothing, and update a layer
-// on the device right behind its own backward.
-enum class Optimizer : std::uint8_t { AdamW, Factored, AdaLomo, SgdNormalised, ApolloMini };
+// All but AdamW keep a number for each row and column of a weight, moments of some rows, or
+// nothing, and update a layer on the device right behind its own backward.
+enum class Optimizer : std::uint8_t { AdamW, Factored, AdaLomo, SgdNormalised, ApolloMini, Grass };
 // How the master of a weight is kept. Auto: F32 with adamw or precision fp32, else Bits24.
 enum class WeightFormat : std::uint8_t { Auto, F32, Bits24, Random16 };
 // All trained weights in every step, or one block (or end) of the model after the other, for some

@@ -362,6 +362,17 @@ public:
         return on(stream).enqueue([args] { cpu::projectedStep(args); });
     }
 
+    Status selectRows(const SelectRowsArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkSelectRows(args));
+        return on(stream).enqueue([args] { cpu::selectRows(args); });
+    }
+
+    Status rowAdamw(const RowAdamwArgs& args, Stream& stream) override
+    {
+        return pooled<checkRowAdamw, cpu::rowAdamw>(args, stream);
+    }
+
     Status lightUpdate(const LightUpdateArgs& args, Stream& stream) override
     {
         return pooled<checkLightUpdate, cpu::lightUpdate>(args, stream);

@@ -100,6 +100,51 @@ public:
         return update(ops, *stream.value(), plain, grad, 0, m_rows * m_cols);
     }
 
+    // Chooses `count` rows by a gradient, with room for their moments.
+    Status chooseRows(Device& device, std::vector<float> grad, std::int64_t count)
+    {
+        auto stream = device.createStream("test");
+        MR_TRY(stream.status());
+        Ops& ops = device.ops();
+        RowSquaresArgs squares;
+        squares.x = matrix(grad);
+        squares.scalars = scalarsView();
+        squares.sums = viewOf(updateSums, DType::F32);
+        MR_TRY(ops.rowSquares(squares, *stream.value()));
+        std::vector<float> ranked(static_cast<std::size_t>(count));
+        numbers.resize(ranked.size());
+        firstMoments.resize(ranked.size() * static_cast<std::size_t>(m_cols));
+        secondMoments.resize(firstMoments.size());
+        return ops.selectRows(
+            {squares.sums, viewOf(ranked, DType::F32), viewOf(numbers, DType::F32), scalarsView()},
+            *stream.value());
+    }
+
+    // AdamW of the chosen rows among elements [first, first + count).
+    Status updateRows(Device& device, const AdamwFactors& factors, bool isFirst,
+        std::vector<float> grad, std::int64_t first, std::int64_t count)
+    {
+        auto stream = device.createStream("test");
+        MR_TRY(stream.status());
+        const auto chosen = static_cast<std::int64_t>(numbers.size());
+        const LightUpdateArgs range = rangeOf(grad, first, count);
+        RowAdamwArgs args;
+        args.high = range.high;
+        args.low = range.low;
+        args.grad = range.grad;
+        args.numbers = viewOf(numbers, DType::F32);
+        args.m = matrixView(viewOf(firstMoments, DType::F32).data, DType::F32, chosen, m_cols);
+        args.v = matrixView(viewOf(secondMoments, DType::F32).data, DType::F32, chosen, m_cols);
+        args.scalars = range.scalars;
+        args.first = range.first;
+        args.cols = range.cols;
+        args.factors = factors;
+        args.isFirst = isFirst;
+        args.key = range.key;
+        args.counter = LightSettings{}.counter;
+        return device.ops().rowAdamw(args, *stream.value());
+    }
+
     // The averages of step `time`, and the roots.
     Status average(Ops& ops, Stream& stream, int time, std::vector<float>& grad)
     {
@@ -149,23 +194,13 @@ public:
     Status update(Ops& ops, Stream& stream, const LightSettings& settings, std::vector<float>& grad,
         std::int64_t first, std::int64_t count)
     {
-        LightUpdateArgs args;
-        args.high = viewOf(high, DType::U16).rows(first, count);
-        if (m_format == MasterPlanes::Halves)
-            args.low = viewOf(low16, DType::I16).rows(first, count);
-        if (m_format == MasterPlanes::Bits24)
-            args.low = viewOf(low8, DType::I8).rows(first, count);
-        args.grad = viewOf(grad, DType::F32).rows(first, count);
+        LightUpdateArgs args = rangeOf(grad, first, count);
         if (settings.rule != StepRule::Normalised) {
             args.rowRoots = viewOf(rowRoots, DType::F32);
             args.columnRoots = viewOf(columnRoots, DType::F32);
         }
         args.size = viewOf(size, DType::F32);
-        args.scalars = scalarsView();
-        args.first = first;
-        args.cols = m_cols;
         args.decay = settings.decay;
-        args.key = 42;
         args.counter = settings.counter;
         return ops.lightUpdate(args, stream);
     }
@@ -180,14 +215,16 @@ public:
         return values;
     }
 
-    // To the bit: planes and averages.
+    // To the bit: planes, averages and moments.
     bool equals(const LightWeight& other) const
     {
         const auto same = [](const std::vector<float>& a, const std::vector<float>& b) {
             return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
         };
         return high == other.high && low16 == other.low16 && low8 == other.low8 &&
-               same(averageRows, other.averageRows) && same(averageColumns, other.averageColumns);
+               same(averageRows, other.averageRows) && same(averageColumns, other.averageColumns) &&
+               numbers == other.numbers && same(firstMoments, other.firstMoments) &&
+               same(secondMoments, other.secondMoments);
     }
 
     StepScalars scalars;
@@ -196,7 +233,9 @@ public:
     std::vector<std::int16_t> low16;
     std::vector<std::int8_t> low8;
     std::vector<float> rowRoots, columnRoots, updateSums, size;
-    std::vector<float> moments; // of a projection, and its norm
+    std::vector<float> moments;                     // of a projection, and its norm
+    std::vector<float> numbers;                     // of chosen rows
+    std::vector<float> firstMoments, secondMoments; // of their elements
 
 private:
     void encode(std::size_t i, float value)
@@ -207,6 +246,23 @@ private:
             low16[i] = lowHalf(value);
         if (m_format == MasterPlanes::Bits24)
             low8[i] = split.rest;
+    }
+
+    // Planes and gradient of a range, without roots.
+    LightUpdateArgs rangeOf(std::vector<float>& grad, std::int64_t first, std::int64_t count)
+    {
+        LightUpdateArgs args;
+        args.high = viewOf(high, DType::U16).rows(first, count);
+        if (m_format == MasterPlanes::Halves)
+            args.low = viewOf(low16, DType::I16).rows(first, count);
+        if (m_format == MasterPlanes::Bits24)
+            args.low = viewOf(low8, DType::I8).rows(first, count);
+        args.grad = viewOf(grad, DType::F32).rows(first, count);
+        args.scalars = scalarsView();
+        args.first = first;
+        args.cols = m_cols;
+        args.key = 42;
+        return args;
     }
 
     TensorView matrix(std::vector<float>& values) const

@@ -173,6 +173,61 @@ private Q_SLOTS:
         }
     }
 
+    // Two rows of four, chosen by steps 1 and 3.
+    void chosenRowsFollowTheSharedVectors()
+    {
+        const QJsonObject vectors = lightVectors();
+        const QJsonObject grass =
+            vectors[QStringLiteral("cases")].toObject()[QStringLiteral("grass_top2")].toObject();
+        const QJsonObject given = grass[QStringLiteral("parameters")].toObject();
+        const int refresh = given[QStringLiteral("refresh")].toInt();
+        QCOMPARE(refresh, 2);
+        AdamwSettings settings;
+        settings.weightDecay = 0.0;
+        LightWeight matrix(4, 6, floatsOf(vectors[QStringLiteral("W0")]), MasterPlanes::Halves);
+        const auto device = makeCpuDevice(kDeviceBytes);
+        const QJsonArray steps = grass[QStringLiteral("steps")].toArray();
+        QCOMPARE(steps.size(), 3);
+        for (int time = 1; time <= steps.size(); ++time) {
+            const std::vector<float> grad = floatsOf(vectors[QStringLiteral("gradients")]
+                                                         .toArray()[time - 1]
+                                                         .toObject()[QStringLiteral("W")]);
+            const int since = (time - 1) % refresh + 1;
+            if (since == 1)
+                QVERIFY(matrix.chooseRows(*device, grad, 2).ok());
+            const AdamwFactors factors =
+                adamwFactors(settings, given[QStringLiteral("lr")].toDouble(), since);
+
+            QVERIFY(matrix.updateRows(*device, factors, since == 1, grad, 0, 24).ok());
+
+            const QJsonObject want = steps[time - 1].toObject();
+            const QJsonObject state = want[QStringLiteral("stateW")].toObject();
+            QCOMPARE(state[QStringLiteral("t")].toInt(), since);
+            QCOMPARE(matrix.numbers, floatsOf(state[QStringLiteral("rows")]));
+            QVERIFY(errorOf(matrix.masters(), want[QStringLiteral("W")]) <= 2e-6);
+            QVERIFY(errorOf(matrix.firstMoments, state[QStringLiteral("m")]) <= 2e-6);
+            QVERIFY(errorOf(matrix.secondMoments, state[QStringLiteral("v")]) <= 2e-6);
+        }
+    }
+
+    // Updates 1, 201 and 401 choose rows, and bias is corrected by those since.
+    void rowsAreChosenEveryTwoHundredUpdates()
+    {
+        AdamwSettings settings;
+        settings.weightDecay = 0.1;
+        for (const std::int64_t update : {1, 2, 199, 200, 201, 202, 400, 401}) {
+            const std::int64_t since = update > 400   ? update - 400
+                                       : update > 200 ? update - 200
+                                                      : update;
+            const AdamwFactors want = adamwFactors(settings, 1e-2, since);
+            const LightFactors got = lightFactors(1e-2, 0.1, update);
+            QCOMPARE(got.choosesRows, since == 1);
+            QCOMPARE(got.ofRows.decay, want.decay);
+            QCOMPARE(got.ofRows.stepSize, want.stepSize);
+            QCOMPARE(got.ofRows.inverseSqrtBias2, want.inverseSqrtBias2);
+        }
+    }
+
     void codecsHaveTheSharedCodes()
     {
         const QJsonObject codecs = lightVectors()[QStringLiteral("codecs")].toObject();

@@ -90,6 +90,7 @@ private Q_SLOTS:
     void embeddingAndHeadNeedNoPlaceOfTheirOwnOnTheDevice();
     void aTileIsOnTheDeviceWhileItIsRead();
     void workOfAWeightLiesApartAndInVectors();
+    void chosenRowsKeepMomentsAndTheirNumbers();
     void whatIsOutOfPlaceIsFound();
     void whatIsOutOfPlaceInTwoPassesIsFound();
 
@@ -275,6 +276,30 @@ void TestPlanLight::workOfAWeightLiesApartAndInVectors()
         QVERIFY(layout.rowSums >= end);
         QCOMPARE(layout.parts, layout.rowSums + 2 * 1024);
     }
+}
+
+// Moments begin at vectors. The ends of the model keep averages alone.
+void TestPlanLight::chosenRowsKeepMomentsAndTheirNumbers()
+{
+    const WeightShape shapes[] = {
+        {0, 7, 33}, {256, 1, 5, true}, {512, 1024, 3}, {4096, 16, 2}, {8192, 2, 2}};
+    const LightLayout layout = lightLayout(Optimizer::Grass, shapes, true);
+    const std::int64_t begins[] = {0, 67, 80, 976, 992};
+    QCOMPARE(layout.places.size(), std::size(shapes));
+    for (std::size_t i = 0; i < std::size(shapes); ++i)
+        QCOMPARE(layout.places[i].averages, begins[i]);
+    QCOMPARE(layout.averages, std::int64_t{992 + 5});
+    QCOMPARE(layout.parts, layout.rowSums + 2 * 1024);     // squares, and the chosen rows by rank
+    QCOMPARE(layout.work - layout.parts, std::int64_t{5}); // of the vector alone
+    QCOMPARE(lightLayout(Optimizer::Grass, shapes, false).averages,
+        lightLayout(Optimizer::Factored, shapes, false).averages);
+
+    Bench bench = lightBench("streamed");
+    bench.policy =
+        policyWith("streamed", {{"tile", "8KiB"}}, {Optimizer::Grass, StateCodec::Bits24});
+    // An eighth of 60 rows and of 96 in each block; 1 + 64 of a vector between them.
+    QCOMPARE(memoryOf(bench).bytes(Tier::Device, MemoryUse::Averages),
+        std::size_t{4 * (2 * (60 + 48) + 3 * (7 * 97 + 65 + 12 * 21))});
 }
 
 void TestPlanLight::whatIsOutOfPlaceIsFound()

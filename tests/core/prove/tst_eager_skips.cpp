@@ -173,15 +173,19 @@ void TestEagerSkips::onlyTheGroupThatIsNotFiniteIsSkipped()
 void TestEagerSkips::aLightUpdateLeavesItsGroupAlone_data()
 {
     QTest::addColumn<QString>("policy");
+    QTest::addColumn<int>("optimizer");
     for (const char* policy : {"resident", "zero-offload", "streamed", "ssd-vertical"})
-        QTest::newRow(policy) << QString::fromLatin1(policy);
+        for (const Optimizer optimizer : {Optimizer::Factored, Optimizer::Grass})
+            QTest::addRow("%s, %s", policy, std::string(name(optimizer)).c_str())
+                << QString::fromLatin1(policy) << int(optimizer);
 }
 
 void TestEagerSkips::aLightUpdateLeavesItsGroupAlone()
 {
     QFETCH(QString, policy);
+    QFETCH(int, optimizer);
     PlainRunSpec spec = specOf(policy.toStdString(), {}, 0.0);
-    spec.light = {Optimizer::Factored, StateCodec::Halves};
+    spec.light = {static_cast<Optimizer>(optimizer), StateCodec::Halves};
     spec.disk.folders = {m_folder.path().toStdString()};
 
     const Trained whole = train(spec, false);

@@ -26,6 +26,8 @@ class TestLightPolicies : public QObject
 private Q_SLOTS:
     void everyPolicyGivesTheBitsOfResident_data();
     void everyPolicyGivesTheBitsOfResident();
+    void rowsAreChosenAnew_data();
+    void rowsAreChosenAnew();
     void embeddingAndHeadMayComeByTiles_data();
     void embeddingAndHeadMayComeByTiles();
     void theNormOfTheStepBeforeClips();
@@ -83,6 +85,32 @@ void TestLightPolicies::compareVariants(
     }
 }
 
+void TestLightPolicies::rowsAreChosenAnew_data()
+{
+    QTest::addColumn<int>("format");
+    for (int format = 1; format < int(std::size(kLightFormats)); ++format)
+        QTest::newRow(kLightFormats[format].name) << format;
+}
+
+// Two updates beyond the second choice.
+void TestLightPolicies::rowsAreChosenAnew()
+{
+    QFETCH(int, format);
+    TinyRun base = lightRun(Optimizer::Grass, kLightFormats[format]);
+    base.accumulate = 1;
+    base.seqLen = 8;
+    base.steps = 202;
+    const TinyResult plain = resultOn(Mode::Inline, base, 1);
+    for (const LightVariant& variant : kLightVariants) {
+        const std::string_view name = variant.name;
+        if (name != "streamed, tiles of 1,024" &&
+            name != "zero-offload, small tiles, by micro-batch" &&
+            name != "ssd-vertical, weights too")
+            continue;
+        compareVariants(base, plain, {&variant, 1});
+    }
+}
+
 void TestLightPolicies::embeddingAndHeadMayComeByTiles_data()
 {
     QTest::addColumn<int>("optimizer");
@@ -119,7 +147,8 @@ void TestLightPolicies::embeddingAndHeadMayComeByTiles()
     TinyRun inOne = base;
     inOne.headPart = 0;
     const TinyResult whole = resultOn(Mode::Inline, inOne, 1);
-    QVERIFY(format != 1 || plain.weightsHash != whole.weightsHash); // sums of another order
+    // Sums of another order; BF16 may hide them from all weights of a short run.
+    QVERIFY(format != 1 || plain.weightsHash != whole.weightsHash || plain.losses != whole.losses);
     for (std::size_t i = 0; i < whole.losses.size(); ++i)
         QVERIFY(std::abs(plain.losses[i] - whole.losses[i]) < 2e-2 * whole.losses[i]);
     compareVariants(base, plain, kTiledVariants);

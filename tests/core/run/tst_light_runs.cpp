@@ -56,6 +56,8 @@ class TestLightRuns : public QObject
 private Q_SLOTS:
     void aStoppedRunGoesOnWithTheBitsOfResident_data() { howRows(); }
     void aStoppedRunGoesOnWithTheBitsOfResident();
+    void aRunGoesOnBesideAChoiceOfRows_data();
+    void aRunGoesOnBesideAChoiceOfRows();
     void theNormOfTheStepBeforeClips_data();
     void theNormOfTheStepBeforeClips();
     void aRunOfTwoPassesResumes();
@@ -110,6 +112,51 @@ void TestLightRuns::aStoppedRunGoesOnWithTheBitsOfResident()
     QVERIFY(!expected(spec).empty());
     QCOMPARE(resumed.progress.weightsHash, expected(spec));
     QVERIFY(resumed.progress.weightsHash != stopped.progress.weightsHash);
+}
+
+void TestLightRuns::aRunGoesOnBesideAChoiceOfRows_data()
+{
+    QTest::addColumn<int>("how");
+    QTest::addColumn<int>("weights");
+    QTest::addColumn<int>("stop");
+    const auto row = [](int how, WeightFormat weights, int stop) {
+        QTest::addRow("%s, %s, after %d", kHows[how].name, std::string(name(weights)).c_str(), stop)
+            << how << int(weights) << stop;
+    };
+    row(0, WeightFormat::F32, 1);
+    row(3, WeightFormat::Bits24, 199);
+    row(2, WeightFormat::Random16, 200);
+    row(5, WeightFormat::Bits24, 201);
+}
+
+// Update 201 chooses rows. Their numbers and moments are in the checkpoint.
+void TestLightRuns::aRunGoesOnBesideAChoiceOfRows()
+{
+    QFETCH(int, how);
+    QFETCH(int, weights);
+    QFETCH(int, stop);
+    RunSpec spec = lightSpec(m_rig, QTest::currentDataTag());
+    spec.optimizer = Optimizer::Grass;
+    spec.weights = static_cast<WeightFormat>(weights);
+    spec.accumulate = 1;
+    spec.steps = stop + 2;
+    RunSpec plain = spec;
+    plain.outDir += " never stopped";
+    spec.policy = kHows[how].policy;
+    spec.policyOptions = kHows[how].options;
+    spec.checkpointEvery = stop;
+    const Outcome whole = m_rig.train(plain, *m_device);
+    QVERIFY2(whole.ended.ok(), whole.ended.message().c_str());
+    const auto threaded = smallDevice(2, CpuDeviceOptions::Mode::Threaded);
+    const Outcome stopped = m_rig.train(spec, *threaded, stopAt(stop));
+    QVERIFY2(stopped.ended.ok(), stopped.ended.message().c_str());
+    QCOMPARE(stopped.progress.step, stop);
+
+    const Outcome resumed = m_rig.resume(spec.outDir, *m_device);
+
+    QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
+    QCOMPARE(resumed.progress.step, stop + 2);
+    QCOMPARE(resumed.progress.weightsHash, whole.progress.weightsHash);
 }
 
 void TestLightRuns::theNormOfTheStepBeforeClips_data()

@@ -239,6 +239,8 @@ void addComparisons(Cases& cases)
                                   {"setp.eq.f32", 'p', "ff", {f(0.0F), f(-0.0F)}, 1},
                                   {"setp.eq.f32", 'p', "ff", {kNanBits, kNanBits}, 0},
                                   {"setp.lt.f32", 'p', "ff", {f(1.0F), kNanBits}, 0},
+                                  {"setp.le.f32", 'p', "ff", {f(1.0F), f(1.0F)}, 1},
+                                  {"setp.le.f32", 'p', "ff", {f(1.0F), kNanBits}, 0},
                                   {"setp.gt.f32", 'p', "ff", {f(2.0F), f(1.0F)}, 1},
                                   {"setp.ge.f32", 'p', "ff", {f(1.0F), f(1.0F)}, 1},
                                   {"setp.ge.f32", 'p', "ff", {kNanBits, f(1.0F)}, 0},

@@ -96,6 +96,10 @@ void averageSquares(const AverageSquaresArgs& args);
 void lightStepSize(const StepSizeArgs& args);
 void lightUpdate(const LightUpdateArgs& args, ThreadPool& pool);
 
+// chosen_rows.cpp
+void selectRows(const SelectRowsArgs& args);
+void rowAdamw(const RowAdamwArgs& args, ThreadPool& pool);
+
 // projected_step.cpp
 void projectionSigns(const ProjectionSignsArgs& args);
 void projectedStep(const ProjectedStepArgs& args);

@@ -1,11 +1,8 @@
-#include "core/base/philox.h"
-#include "core/device/adamw.h"
 #include "core/device/cpu/ops/kernels.h"
+#include "core/device/cpu/ops/master_steps.h"
 #include "core/device/cpu/ops/sum_tree.h"
-#include "core/device/master24.h"
 
 #include <array>
-#include <bit>
 #include <cmath>
 
 namespace mr::cpu {
@@ -70,8 +67,6 @@ void lightStepSize(const StepSizeArgs& args)
 
 namespace {
 
-constexpr std::int64_t kPiece = 1024;
-
 // u of `count` elements of a weight from `first` on. They may lie in several rows.
 void fillUpdate(
     const LightUpdateArgs& args, std::int64_t at, std::int64_t count, float clipFactor, float* u)
@@ -93,65 +88,6 @@ void fillUpdate(
     }
 }
 
-struct LightStep {
-    float size = 0.0F;
-    float decay = 1.0F;
-
-    float operator()(float p, float u) const noexcept { return std::fma(-size, u, p * decay); }
-};
-
-// The 16 bits of each element of a weight from `element` on.
-void fillRandom(
-    const LightUpdateArgs& args, std::int64_t element, std::int64_t count, std::uint16_t* bits)
-{
-    constexpr std::int64_t kPerBlock = 8;
-    for (std::int64_t i = 0; i < count;) {
-        const std::int64_t block = (element + i) / kPerBlock;
-        const auto words = philox(args.key, static_cast<std::uint64_t>(block), args.counter);
-        std::int64_t k = element + i - block * kPerBlock;
-        for (; k < kPerBlock && i < count; ++k, ++i)
-            bits[i] = static_cast<std::uint16_t>(
-                words[static_cast<std::size_t>(k / 2)] >> (k % 2 == 0 ? 0U : 16U));
-    }
-}
-
-void stepHalves(const LightUpdateArgs& args, std::int64_t at, std::int64_t count, const float* u,
-    LightStep step)
-{
-    auto* high = args.high.as<std::uint16_t>() + at;
-    auto* low = args.low.as<std::int16_t>() + at;
-    for (std::int64_t i = 0; i < count; ++i) {
-        const float p = step(joinHalves(high[i], low[i]), u[i]);
-        high[i] = highHalf(p);
-        low[i] = lowHalf(p);
-    }
-}
-
-void stepBits24(const LightUpdateArgs& args, std::int64_t at, std::int64_t count, const float* u,
-    LightStep step)
-{
-    auto* weight = args.high.as<std::uint16_t>() + at;
-    auto* rest = args.low.as<std::int8_t>() + at;
-    for (std::int64_t i = 0; i < count; ++i) {
-        const Master24 next = splitMaster24(step(joinMaster24({weight[i], rest[i]}), u[i]));
-        weight[i] = next.weight;
-        rest[i] = next.rest;
-    }
-}
-
-void stepRandom16(const LightUpdateArgs& args, std::int64_t at, std::int64_t count, const float* u,
-    LightStep step)
-{
-    std::array<std::uint16_t, kPiece> random;
-    fillRandom(args, args.first + at, count, random.data());
-    auto* weight = args.high.as<std::uint16_t>() + at;
-    for (std::int64_t i = 0; i < count; ++i) {
-        const float p = step(bf16Value(weight[i]), u[i]);
-        weight[i] = static_cast<std::uint16_t>(
-            (std::bit_cast<std::uint32_t>(p) + random[static_cast<std::size_t>(i)]) >> 16U);
-    }
-}
-
 } // namespace
 
 void lightUpdate(const LightUpdateArgs& args, ThreadPool& pool)
@@ -159,15 +95,14 @@ void lightUpdate(const LightUpdateArgs& args, ThreadPool& pool)
     const StepScalars scalars = readScalars(args.scalars);
     if (scalars.finite == 0)
         return;
-    const LightStep step{*args.size.as<const float>(), args.decayed ? args.decay : 1.0F};
-    constexpr std::array kSteps = {stepHalves, stepBits24, stepRandom16}; // by MasterPlanes
-    auto* const stepPiece = kSteps[static_cast<std::size_t>(planesOf(args.low))];
+    const MasterRange range{args.high, args.low, args.first, args.key, args.counter};
+    const MasterStep step{*args.size.as<const float>(), args.decayed ? args.decay : 1.0F};
     forBlocks(pool, args.grad.count(), kElementBlock, [&](std::int64_t first, std::int64_t end) {
-        std::array<float, kPiece> u;
-        for (std::int64_t at = first; at < end; at += kPiece) {
-            const std::int64_t count = std::min(kPiece, end - at);
+        std::array<float, kMasterPiece> u;
+        for (std::int64_t at = first; at < end; at += kMasterPiece) {
+            const std::int64_t count = std::min(kMasterPiece, end - at);
             fillUpdate(args, at, count, scalars.clipFactor, u.data());
-            stepPiece(args, at, count, u.data(), step);
+            stepMasters(range, at, count, u.data(), step);
         }
     });
 }
