@@ -1391,6 +1391,10 @@
             <translation>ディスク上の勾配</translation>
         </message>
         <message>
+            <source>Weights moved both ways</source>
+            <translation>両方向に動かした重み</translation>
+        </message>
+        <message>
             <source>Layer inputs in 8 bits</source>
             <translation>層の入力 (8 ビット)</translation>
         </message>
@@ -2292,6 +2296,10 @@
         <message>
             <source>APOLLO-mini (experiment)</source>
             <translation>APOLLO-mini (実験的)</translation>
+        </message>
+        <message>
+            <source>MeZO, no backward (experiment)</source>
+            <translation>MeZO、逆伝播なし (実験的)</translation>
         </message>
         <message>
             <source>GRASS (experiment)</source>

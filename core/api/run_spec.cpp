@@ -23,8 +23,8 @@ constexpr std::array<std::string_view, 5> kFormats = {"auto", "text", "jsonl", "
 constexpr std::array<std::string_view, 4> kPrecisions = {"auto", "bf16", "fp32", "fp8"};
 constexpr std::array<std::string_view, 4> kRecomputes = {"auto", "none", "cheap", "block"};
 constexpr std::array<std::string_view, 2> kKeepWords = {"bf16", "int8"};
-constexpr std::array<std::string_view, 6> kOptimizerWords = {
-    "adamw", "factored", "adalomo", "sgd-normalised", "apollo-mini", "grass"};
+constexpr std::array<std::string_view, 7> kOptimizerWords = {
+    "adamw", "factored", "adalomo", "sgd-normalised", "apollo-mini", "grass", "mezo"};
 constexpr std::array<std::string_view, 4> kWeightWords = {"auto", "fp32", "24bit", "bf16-random"};
 constexpr std::array<std::string_view, 2> kTrainOrders = {"together", "blocks"};
 constexpr std::array<std::string_view, 3> kSchedules = {"constant", "linear", "cosine"};

@@ -177,6 +177,28 @@ Status checkOptimizer(const RunSpec& s)
     return {};
 }
 
+// Its passes read moved copies of whole layers, and it needs many more steps than the others.
+Status checkForwardOnly(const RunSpec& s)
+{
+    constexpr std::int64_t kMostTokens = std::int64_t{1} << 17; // of a micro-batch
+    constexpr std::int64_t kMostMicros = std::int64_t{1} << 16;
+    if (s.optimizer != Optimizer::Mezo)
+        return {};
+    const std::string subject = fmt::format("optimizer {} ", name(s.optimizer));
+    if (s.method != "full" || !s.trainLayers.empty())
+        return refuse(subject + "trains every weight; leave method and train-layers out, or use "
+                                "another optimizer");
+    if (s.keepInputs != KeepInputs::Bf16)
+        return refuse(subject + "makes no backward that would need inputs of blocks; leave "
+                                "keep-inputs out");
+    if (s.seqLen * s.microBatch > kMostTokens || s.accumulate > kMostMicros)
+        return refuse(
+            fmt::format("{}takes at most {} tokens in a micro-batch and {} micro-batches; "
+                        "make seq-len, micro-batch or accumulate smaller",
+                subject, kMostTokens, kMostMicros));
+    return {};
+}
+
 // Backward makes a block again from the codes of its input, so nothing else of it may be kept.
 Status checkKept(const RunSpec& s)
 {
@@ -255,6 +277,7 @@ Status checkSpec(const RunSpec& spec)
         return refuse(fmt::format(
             "weight-decay is {:g}; it must be at least 0, or left out", spec.weightDecay));
     MR_TRY(checkOptimizer(spec));
+    MR_TRY(checkForwardOnly(spec));
     MR_TRY(checkKept(spec));
     MR_TRY(checkTwoPass(spec));
     MR_TRY(checkTurns(spec));

@@ -89,7 +89,7 @@ constexpr std::array kFields{
     SpecField{"optimizer", "optimizer",
         "adamw; or one that keeps a number a row and column, or nothing, and updates a layer right "
         "behind its backward: factored, adalomo; experimental, to compare: sgd-normalised, "
-        "apollo-mini, grass",
+        "apollo-mini, grass, and mezo, which makes no backward at all",
         &S::optimizer},
     SpecField{"weights", "weights",
         "How weights are kept between steps: fp32 (4 bytes), 24bit (3), or bf16-random: 2 bytes, "

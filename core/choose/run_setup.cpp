@@ -281,8 +281,8 @@ Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainRows, const Mac
     MR_TRY(checkPolicy(spec));
     RunSetup setup;
     setup.spec = spec;
-    setup.spec.recompute =
-        recomputeOf(spec.recompute, keepsInputsAlone(spec.keepInputs, spec.policyOptions));
+    setup.spec.recompute = recomputeOf(
+        spec.recompute, keepsInputsAlone(spec.keepInputs, spec.optimizer, spec.policyOptions));
     setup.asked = setup.spec;
     MR_TRY(takeAdapterSettings(setup.spec));
     makePathsAbsolute(setup.spec);

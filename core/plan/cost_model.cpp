@@ -80,7 +80,7 @@ double shareOf(const StepPlan& plan, const Task& task, const ModelShape& shape)
 std::optional<double> passSeconds(const StepPlan& plan, const Task& task, const CostInput& input)
 {
     const double more = cheapSeconds(task, input);
-    const double share = shareOf(plan, task, input.shape);
+    const double share = shareOf(plan, task, input.shape) * (plan.probes ? 2.0 : 1.0);
     if (const double seconds = measuredSeconds(plan, task, input); seconds > 0.0)
         return share * seconds + more;
     const std::optional<double> counted =

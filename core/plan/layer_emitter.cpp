@@ -55,7 +55,7 @@ bool LayerEmitter::hasFinished(const WorkItem& item) const
 Status LayerEmitter::emit(const WorkItem& item)
 {
     const bool backward = item.pass == WorkItem::Pass::Backward;
-    if (m_writer.isTraining() && !backward && isHead(item))
+    if (m_writer.isTraining() && !backward && isHead(item) && !m_writer.plan().probes)
         return {}; // the head's backward computes the losses too
     MR_TRY(needBatch(item));
     pass(item);

@@ -124,4 +124,19 @@ void addLight(ItemList& list, const ModelShape& shape, Optimizer optimizer)
         sizeof(float) * static_cast<std::size_t>(work));
 }
 
+void addMovedCopies(ItemList& list, const ModelShape& shape, Precision precision)
+{
+    std::int64_t largest = 0;
+    for (std::size_t g = shape.tiedHead ? 1 : 0; g < shape.groups.size(); ++g)
+        largest = std::max(largest, shape.groups[g].elements);
+    const auto bytes = [&](std::int64_t elements) {
+        constexpr std::size_t kAlign = 256; // of each copy
+        const std::size_t one = computeBytes(precision) * static_cast<std::size_t>(elements);
+        return 2 * ((one + kAlign - 1) / kAlign * kAlign);
+    };
+    list.add(Tier::Device, MemoryUse::MovedCopies, kOfTheRun, bytes(largest));
+    if (shape.tiedHead)
+        list.add(Tier::Device, MemoryUse::MovedCopies, GroupId{0}, bytes(shape.groups[0].elements));
+}
+
 } // namespace mr

@@ -14,14 +14,15 @@ namespace mr {
 
 namespace {
 
-constexpr std::array<std::string_view, 41> kUseNames = {"weights", "high plane", "low plane",
+constexpr std::array<std::string_view, 42> kUseNames = {"weights", "high plane", "low plane",
     "first moments", "second moments", "accumulators", "second accumulator", "gradients",
     "boundaries", "activations", "workspace", "head", "head product", "batches", "constants",
     "scalars", "staging", "attention cache", "state slots", "upload landing", "urgent state",
     "urgent gradients", "urgent sums", "urgent scratch", "column energies", "column lists",
     "packed gradients", "upload slots", "window sums", "window scalars", "weight slots",
     "disk slots", "state on disk", "weights on disk", "gradients on disk", "boundaries on disk",
-    "frozen weights", "packed landing", "averages of squares", "update scratch", "input codes"};
+    "frozen weights", "packed landing", "averages of squares", "update scratch", "input codes",
+    "moved copies"};
 
 // The largest stage that a tile of frozen weights comes to.
 std::size_t largestFrozenStage(const DiskCuts& disk, const ModelShape& shape, std::size_t each)
@@ -132,8 +133,10 @@ void addBoundaries(
     ItemList& list, const ModelShape& shape, std::size_t inFlight, const MemoryPlan& cuts)
 {
     const auto layers = static_cast<std::size_t>(shape.layers());
-    const bool inTurn = cuts.savesBoundaries || shape.codesInputs();
-    const std::size_t onDevice = inTurn ? std::min<std::size_t>(layers, 3) : layers;
+    const bool probes = isForwardOnly(cuts.optimizer);
+    const bool inTurn = cuts.savesBoundaries || shape.codesInputs() || probes;
+    const std::size_t onDevice =
+        (inTurn ? std::min<std::size_t>(layers, 3) : layers) * (probes ? 2 : 1); // of both copies
     const std::size_t codes =
         cuts.savesBoundaries ? std::min<std::size_t>(layers - 2, 2) : layers - 2;
     list.add(
@@ -309,16 +312,21 @@ Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, con
     largest.tileElements = policy.tileElements;
     largest.byColumns = byColumns;
     const BlockParts parts = largestParts(shape, cuts.sentFirst);
+    const bool probes = isForwardOnly(policy.optimizer);
+    if (probes)
+        cuts.gradientBytes = 0; // there is none
     for (std::size_t g = 0; g < shape.groups.size(); ++g)
-        cuts.sumBytes.push_back(sumBytes(shape, spec, policy.optimizer, g));
+        cuts.sumBytes.push_back(probes ? 0 : sumBytes(shape, spec, policy.optimizer, g));
     cuts.gradients = gradientHomes(
         parts, {isContiguous(*policy.traversal, shape.layers(), spec.microBatches),
                    cuts.sumBytes[1] > cuts.gradientBytes, spec.precision, shape.layers() - 2,
                    byColumns, policy.buffers, isLight(policy.optimizer)});
     cuts.vocabulary = tilesOf(shape, placements.back().tileRows);
     MR_TRY(checkRows(spec, cuts.vocabulary));
-    if (isLight(policy.optimizer) &&
-        isContiguous(*policy.traversal, shape.layers(), spec.microBatches))
+    if (probes)
+        cuts.gradients = {};
+    else if (isLight(policy.optimizer) &&
+             isContiguous(*policy.traversal, shape.layers(), spec.microBatches))
         shareEnds(shape, cuts.gradients);
     ItemList list;
     for (std::size_t g = 0; g < shape.groups.size(); ++g) {
@@ -332,9 +340,11 @@ Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, con
     }
     addSlots(list, cuts, parts, largest);
     addLight(list, shape, policy.optimizer);
+    if (probes)
+        addMovedCopies(list, shape, spec.precision);
     if (byColumns)
         addWindow(list, cuts.window, spec.precision);
-    cuts.savesBoundaries = savesBoundaries(placements);
+    cuts.savesBoundaries = savesBoundaries(placements) && !probes;
     if (cuts.savesBoundaries)
         cuts.boundaries = boundaryHomes(*policy.traversal, spec.microBatches,
             boundaryShares(placements), passesTwice(policy, spec));

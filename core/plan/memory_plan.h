@@ -39,7 +39,8 @@
 //   their home is the host, and the block has no Weights (or FrozenWeights) of its own
 //   Boundaries (c of every layer's output and of the stream's gradient, for each micro-batch in
 //   flight; three in all where their home is the host, which then has all but the last two, or
-//   where inputs of blocks wait in codes), InputCodes (of every block's input, or two in turn),
+//   where inputs of blocks wait in codes; twice two without backward, with MovedCopies of the
+//   largest layer's weights), InputCodes (of every block's input, or two in turn),
 //   Activations (of one block where backward makes them again, of two where the host keeps some,
 //    which then has those), Workspace, Head, Batches (two micro-batches), Constants, Scalars
 // Pinned host, for groups the host updates: HighPlane 2 n, LowPlane 2 n, FirstMoments and
@@ -117,6 +118,7 @@ enum class MemoryUse : std::uint8_t {
     Averages,
     UpdateScratch,
     InputCodes,
+    MovedCopies,
 };
 
 std::string_view name(MemoryUse use) noexcept; // "weights", "low plane", ...

@@ -125,6 +125,8 @@ void addGroup(
 void addSlots(ItemList& list, MemoryPlan& cuts, const BlockParts& parts, const SlotInput& input);
 // Adds what a light optimizer keeps, and what an update of any group works in.
 void addLight(ItemList& list, const ModelShape& shape, Optimizer optimizer);
+// Of the weights of a layer, moved both ways; a tied head reads those of the embedding again.
+void addMovedCopies(ItemList& list, const ModelShape& shape, Precision precision);
 
 // Adds the bytes that windows need, for the run and for every group.
 void addWindow(ItemList& list, const WindowLayout& window, Precision precision);

@@ -32,6 +32,10 @@ LightLayout lightLayout(Optimizer optimizer, std::span<const WeightShape> weight
     LightLayout layout;
     if (!isLight(optimizer))
         return layout;
+    if (isForwardOnly(optimizer)) {
+        layout.work = ProbeLayout::kWork;
+        return layout;
+    }
     layout.rowSums = kLightVector; // behind the scalars
     std::int64_t mostRows = 0;
     std::int64_t mostParts = 0;

@@ -33,19 +33,21 @@ enum class WeightRule : std::uint8_t {
 
 struct OptimizerInfo {
     Optimizer id{};
-    bool isLight = false;    // keeps little or nothing; updates behind backward
-    bool averages = false;   // of squares, by row and column
-    bool isRelative = false; // steps by the size of the weight, whose squares it sums
-    WeightRule matrices{};   // of blocks; averages are of the other weights
+    bool isLight = false;       // keeps little or nothing; updates behind backward
+    bool averages = false;      // of squares, by row and column
+    bool isRelative = false;    // steps by the size of the weight, whose squares it sums
+    WeightRule matrices{};      // of blocks; averages are of the other weights
+    bool isForwardOnly = false; // no backward: the losses of two forward passes say how far to step
 };
 
-inline constexpr std::array<OptimizerInfo, 6> kOptimizers = {{
+inline constexpr std::array<OptimizerInfo, 7> kOptimizers = {{
     {Optimizer::AdamW, false, false, false, WeightRule::Own},
     {Optimizer::Factored, true, true, false, WeightRule::Own},
     {Optimizer::AdaLomo, true, true, true, WeightRule::Own},
     {Optimizer::SgdNormalised, true, false, false, WeightRule::Own},
     {Optimizer::ApolloMini, true, true, false, WeightRule::Projected},
     {Optimizer::Grass, true, true, false, WeightRule::Rows},
+    {Optimizer::Mezo, true, false, false, WeightRule::Own, true},
 }};
 
 constexpr const OptimizerInfo& infoOf(Optimizer optimizer) noexcept
@@ -78,7 +80,12 @@ constexpr bool isLight(Optimizer optimizer) noexcept
 // go.
 constexpr bool updatesByTiles(Optimizer optimizer) noexcept
 {
-    return isLight(optimizer) && !infoOf(optimizer).isRelative;
+    return isLight(optimizer) && !infoOf(optimizer).isRelative && !infoOf(optimizer).isForwardOnly;
+}
+
+constexpr bool isForwardOnly(Optimizer optimizer) noexcept
+{
+    return infoOf(optimizer).isForwardOnly;
 }
 
 // `inBlock`: the weight's group is no end of the model.
@@ -121,6 +128,32 @@ struct LightLayout {
     std::int64_t work = 0; // in all
 };
 inline constexpr std::int64_t kLightVector = 8;
+
+// Places in `work` of a run without backward, in values.
+struct ProbeLayout {
+    static constexpr std::int64_t kEach = 8;
+    static constexpr std::int64_t kPlain = 0;          // StepScalars that scale by 1
+    static constexpr std::int64_t kOfLosses = kEach;   // by the scale of losses over two steps
+    static constexpr std::int64_t kOfRate = 2 * kEach; // by the learning rate
+    static constexpr std::int64_t kZero = 3 * kEach;
+    static constexpr std::int64_t kPair = 4 * kEach;  // 1 and -1
+    static constexpr std::int64_t kSteps = 5 * kEach; // of the copies, as an update takes them
+    static constexpr std::int64_t kSlope = 6 * kEach;
+    static constexpr std::int64_t kNorm = 7 * kEach;
+    static constexpr std::int64_t kSize = 8 * kEach; // of the update
+    // Signs of a chunk of a weight; of the head's passes losses of tokens, and behind them a number
+    // for each micro-batch.
+    static constexpr std::int64_t kSigns = 9 * kEach;
+    static constexpr std::int64_t kChunk = std::int64_t{1} << 20;
+    static constexpr std::int64_t kMicros = std::int64_t{1} << 16;
+    static constexpr std::int64_t kSlopes = kSigns + kChunk - kMicros;
+    static constexpr std::int64_t kTokens =
+        (kChunk - kMicros) / 5 - kEach;                    // of a micro-batch at most
+    static constexpr std::int64_t kHigh = kSigns + kChunk; // planes of a chunk
+    static constexpr std::int64_t kLow = kHigh + kChunk / 2;
+    static constexpr std::int64_t kWork = kLow + kChunk / 2;
+};
+
 // `inBlock`: the group is no end of the model.
 LightLayout lightLayout(Optimizer optimizer, std::span<const WeightShape> weights, bool inBlock);
 

@@ -344,6 +344,9 @@ struct StepPlan {
     // First task of a second backward, after whose JoinNorm every update follows its gradient. 0:
     // the only one. With it an update waits for the JoinNorm of the step in place of its group's.
     TaskIndex secondPass = 0;
+    // Forward of each layer runs on two moved copies of its weights, and there is no backward
+    // (core/step/forward_probes.h). An update needs no gradient but the JoinNorm of the step.
+    bool probes = false;
     // Where it does and its weights are on disk, it gets them from the device (SendWeights).
     bool sendsWeights = false;
     GradientHomes gradients;
@@ -362,7 +365,7 @@ struct StepPlan {
     }
 
     // Does an update read the scalars of its own group?
-    bool readsOwnNorm() const noexcept { return normByGroup && secondPass == 0; }
+    bool readsOwnNorm() const noexcept { return normByGroup && secondPass == 0 && !probes; }
 
     // Is it about a group that the device updates right behind its backward?
     bool isBehindBackward(const Task& task) const noexcept

@@ -138,6 +138,7 @@ Status PlanBuilder::buildPlanInto(
     plan.batchBuffers = batchBuffers(m_training.inFlight);
     plan.gradients = m_training.gradients;
     plan.stateSlots = m_training.stateSlots;
+    plan.probes = m_training.probes;
     copyCarry(m_writer.in(), spec.step, out.out);
     out.out.unfinished.clear(); // this step waits for all of them
     MR_TRY(keepNorm(spec.step, out));
@@ -154,7 +155,9 @@ Status PlanBuilder::emitStep(Carry& out)
     MR_TRY(emitLayers());
     if (m_training.passesTwice)
         MR_TRY(emitSecondPass());
-    if (m_writer.plan().normByGroup)
+    if (m_training.probes)
+        updateByProbes();
+    else if (m_writer.plan().normByGroup)
         m_stepUpdates.endAtOnce();
     else
         m_stepUpdates.update();
@@ -178,6 +181,14 @@ Status PlanBuilder::emitSecondPass()
     m_gradients.joinNorm();
     m_layers.beginSecondPass();
     return emitLayers();
+}
+
+// Descending, because forward leaves the last layers on the device.
+void PlanBuilder::updateByProbes()
+{
+    m_gradients.sendScalars();
+    for (GroupId group{m_terms.layers() - 1}; group.value >= 0; --group.value)
+        m_stepUpdates.updateAtOnce(group);
 }
 
 Status PlanBuilder::emitLayers()

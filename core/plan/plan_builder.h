@@ -54,6 +54,7 @@ private:
     Status emitWindowStep(Carry& out);
     Status emitLayers();
     Status emitSecondPass();
+    void updateByProbes();
     void emitFinishedGradient(GroupId group);
     void forecast(const StepLayout& layout, const Feedback& last);
 

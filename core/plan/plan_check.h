@@ -130,6 +130,7 @@ struct PlanUnderCheck {
     {
         return plan.answers[static_cast<std::size_t>(group.value)].fetchesFrozen();
     }
+    bool hasBackward() const noexcept { return isTraining() && !plan.probes; }
     bool isTraining() const noexcept { return plan.step == in.step + 1; }
     // Is `first` certainly over when `second` begins?
     bool isBefore(TaskIndex first, TaskIndex second) const noexcept

@@ -40,7 +40,7 @@ void addHeadWork(const PlanUnderCheck& check, std::vector<Work>& works)
 {
     const int head = check.shape.layers() - 1;
     if (!check.isTiled(GroupId{head})) {
-        works.push_back({check.isTraining() ? TaskKind::Backward : TaskKind::Forward, head});
+        works.push_back({check.hasBackward() ? TaskKind::Backward : TaskKind::Forward, head});
         return;
     }
     const int tiles = check.tiles().count();
@@ -65,7 +65,7 @@ std::vector<Work> worksOf(const PlanUnderCheck& check)
         works.push_back({TaskKind::Forward, layer});
     for (int pass = 0; pass < backwardPasses(check); ++pass) {
         addHeadWork(check, works);
-        for (int layer = head - 1; check.isTraining() && layer >= check.shape.firstTrained();
+        for (int layer = head - 1; check.hasBackward() && layer >= check.shape.firstTrained();
              --layer)
             works.push_back({TaskKind::Backward, layer});
     }
@@ -111,8 +111,10 @@ void addOrder(
     for (const WorkItem& item :
         check.policy.traversal->order(check.shape.layers(), check.plan.microBatches)) {
         const bool isForward = item.pass == Pass::Forward;
+        if (!isForward && !check.hasBackward())
+            continue;
         if (item.layer.value == head) {
-            if (!isForward)
+            if (!isForward || !check.hasBackward())
                 visit.push_back(item.micro);
             continue;
         }

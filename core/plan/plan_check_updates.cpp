@@ -55,6 +55,9 @@ private:
     Status checkNorms() const
     {
         const StepPlan& plan = m_check.plan;
+        if (plan.probes != (m_check.isTraining() && isForwardOnly(m_check.policy.optimizer)))
+            return m_check.broken(
+                PlanRule::GradientFinished, "its optimizer has another kind of step");
         if (plan.normByGroup && m_check.isByColumns())
             return m_check.broken(PlanRule::NormFirst, "a window has one norm, not one by group");
         const bool updates = m_check.isTraining() || plan.microBatches == 0;
@@ -263,8 +266,10 @@ private:
 
     Status join(TaskIndex index)
     {
-        for (GroupId id{0}; id.value < m_check.shape.layers(); ++id.value)
+        for (GroupId id{0}; id.value < m_check.shape.layers() && !m_check.plan.probes; ++id.value)
             MR_TRY(needNormParts(id, index));
+        if (m_check.plan.probes && (!m_losses || !m_check.isBefore(*m_losses, index)))
+            return m_check.broken(PlanRule::LossesFirst, index, "a micro-batch may be missing");
         m_join = index;
         return {};
     }
@@ -356,9 +361,12 @@ private:
     {
         if (!isOfThisStep(index))
             return {};
-        MR_TRY(needFinished(index));
+        if (!m_check.plan.probes)
+            MR_TRY(needFinished(index));
         if (!m_check.isBefore(joinFor(m_check.at(index)), index))
             return m_check.broken(PlanRule::NormFirst, index, "the norm may not be known");
+        if (m_check.plan.probes)
+            return {};
         Group& group = groupOf(m_check.at(index));
         group.onDevice.push_back(index);
         if (m_check.isBehindBackward(m_check.at(index).group) &&

@@ -189,6 +189,11 @@ Status checkLight(const PolicyRow& row, const PolicyNumbers& numbers)
                       " has updated the last layer; use clip-mode=own, its own limit for each "
                       "weight, clip-mode=previous-norm, clip-mode=per-group, or "
                       "clip-mode=two-pass, which makes every backward twice");
+    if (isForwardOnly(numbers.optimizer) &&
+        (numbers.order || numbers.clipMode.value_or(ClipMode::Own) != ClipMode::Own))
+        return refuse("policy options order and clip-mode: " + optimizer +
+                      " makes no backward pass, and all micro-batches pass a layer before the next "
+                      "one; leave them out");
     if (numbers.clipMode == ClipMode::TwoPass && numbers.order == WorkOrder::ByMicroBatch)
         return refuse(
             "policy options clip-mode=two-pass and order=by-microbatch: all micro-batches "

@@ -38,12 +38,14 @@ constexpr RecomputeChoice choiceOf(Recompute how) noexcept
     return RecomputeChoice::Block;
 }
 
-// May forward keep nothing of a block but its input? So it is with inputs that wait in 8 bits, and
-// where backward, which writes over what it reads, comes twice.
-inline bool keepsInputsAlone(KeepInputs inputs, const std::map<std::string, std::string>& options)
+// May forward keep nothing of a block but its input? So it is with inputs that wait in 8 bits,
+// where backward, which writes over what it reads, comes twice, and where there is none.
+inline bool keepsInputsAlone(
+    KeepInputs inputs, Optimizer optimizer, const std::map<std::string, std::string>& options)
 {
     const auto clip = options.find("clip-mode");
-    return inputs == KeepInputs::Int8 || (clip != options.end() && clip->second == "two-pass");
+    return inputs == KeepInputs::Int8 || optimizer == Optimizer::Mezo ||
+           (clip != options.end() && clip->second == "two-pass");
 }
 
 // `isBlock`: there is no choice (keepsInputsAlone()).

@@ -44,9 +44,11 @@ Status StepLayout::layOut(const PlanTerms& terms, const StepSpec& asked, bool tr
         inFlight = microBatchesInFlight(traversal, layers, asked.microBatches);
     } else {
         order = makeTraversal(WorkOrder::ByMicroBatch)->order(layers, asked.microBatches);
+    }
+    probes = training && isForwardOnly(terms.policy.optimizer);
+    if (!training || probes)
         std::erase_if(
             order, [](const WorkItem& item) { return item.pass == WorkItem::Pass::Backward; });
-    }
     MR_ASSIGN(MemoryPlan memory, memoryOf(terms, asked, training));
     take(std::move(memory));
     passesTwice = training && mr::passesTwice(terms.policy, asked);

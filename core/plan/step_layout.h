@@ -30,6 +30,7 @@ struct StepLayout {
     int weightSlots = 0;
     bool savesBoundaries = false;
     bool passesTwice = false;
+    bool probes = false; // StepPlan::probes
     BoundaryHomes boundaries;
     ActivationTurns activations;
 

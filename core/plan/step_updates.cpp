@@ -140,7 +140,8 @@ void StepUpdates::updateBehindBackward(GroupId group)
     m_visits.fetchFirst(firstVisit);
     Task prepare = m_writer.make(TaskKind::PrepareUpdate, Lane::Compute, group, step);
     prepare.slot = slots.packed(m_layout.stateSlots);
-    m_writer.emit(prepare);
+    if (!m_writer.plan().probes)
+        m_writer.emit(prepare);
     updateStaying(group);
     updateTiles(m_updates.listed().size(), firstVisit);
 }

@@ -92,7 +92,7 @@ Status choosePolicy(const StepBenchSpec& spec, PlainRunSpec& run)
     std::vector<std::string> policies{spec.policy};
     if (spec.policy == "auto")
         policies = {"resident", "zero-offload"};
-    const bool isBlock = keepsInputsAlone(spec.keepInputs, spec.options);
+    const bool isBlock = keepsInputsAlone(spec.keepInputs, spec.light.optimizer, spec.options);
     Status last;
     for (const std::string& policy : policies) {
         for (const Recompute how : kRecomputeKinds) {
@@ -199,7 +199,9 @@ Status measure(Device& device, const PlainRunSpec& run, int steps, ActivityTrace
     report.plannedHostBytes = plain->memoryPlan().bytes(Tier::PinnedHost);
     const auto micros = static_cast<double>(run.micro.microBatches);
     for (const GroupShape& group : plain->shape().groups)
-        report.flopsPerStep += micros * (group.forwardFlops + group.backwardFlops);
+        report.flopsPerStep += micros * (isForwardOnly(run.light.optimizer)
+                                                ? 2.0 * group.forwardFlops
+                                                : group.forwardFlops + group.backwardFlops);
     report.tokensPerStep = run.micro.tokens() * run.micro.microBatches;
     StepClock clock(*plain);
     MR_TRY(measureSteps(clock, steps, report));

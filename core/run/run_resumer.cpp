@@ -38,8 +38,8 @@ Status RunResumer::resume(const fs::path& runDir)
     MR_TRY(m_opener.prepare(withStyle(spec, RowStyle::Plain)));
     // The record does not say whether the user chose it, and it changes no number.
     const RunSpec& recorded = m_run.setup.spec;
-    m_run.setup.asked.recompute = recomputeOf(
-        RecomputeChoice::Auto, keepsInputsAlone(recorded.keepInputs, recorded.policyOptions));
+    m_run.setup.asked.recompute = recomputeOf(RecomputeChoice::Auto,
+        keepsInputsAlone(recorded.keepInputs, recorded.optimizer, recorded.policyOptions));
     MR_TRY(fitToBudget());
     const bool isBegun = m_fallback.hasCheckpoint();
     if (!isBegun)

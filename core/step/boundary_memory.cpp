@@ -18,7 +18,7 @@ BoundaryMemory::BoundaryMemory(
     m_device = device.data();
     m_count = device.size() / m_one.bytes();
     const bool saves = tiers.plan().savesBoundaries;
-    if (saves || hasCodes())
+    if (saves || hasCodes() || isForwardOnly(tiers.plan().optimizer))
         m_each = std::min<std::int64_t>(m_each, 3);
     m_codesEach = saves ? std::min<std::int64_t>(config.layers, 2) : config.layers;
 }

@@ -5,11 +5,12 @@
 
 namespace mr {
 
-PassTasks::PassTasks(
-    Device& device, const RunMemory& memory, const ModelConfig& config, LinkBytes& traffic)
+PassTasks::PassTasks(Device& device, const RunMemory& memory, const ModelConfig& config,
+    ForwardProbes& probes, LinkBytes& traffic)
     : m_device(device)
     , m_memory(memory)
     , m_config(config)
+    , m_probes(probes)
     , m_traffic(traffic)
     , m_accumulated(static_cast<std::size_t>(memory.groupCount()))
 {
@@ -40,7 +41,7 @@ Status PassTasks::enqueue(
     const Task& task = plan.tasks[index];
     switch (task.kind) {
     case TaskKind::Forward:
-        return forward(plan, index, stream);
+        return plan.probes ? forwardBothWays(task, inputs, stream) : forward(plan, index, stream);
     case TaskKind::Backward:
         return backward(task, inputs, stream);
     case TaskKind::FetchBatch:

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "core/device/device.h"
+#include "core/step/forward_probes.h"
 #include "core/step/run_memory.h"
 #include "core/step/step_inputs.h"
 
@@ -21,8 +22,8 @@ class PassTasks
 {
 public:
     // Bytes that tasks copy are added to `traffic`.
-    PassTasks(
-        Device& device, const RunMemory& memory, const ModelConfig& config, LinkBytes& traffic);
+    PassTasks(Device& device, const RunMemory& memory, const ModelConfig& config,
+        ForwardProbes& probes, LinkBytes& traffic);
 
     void beginStep(const StepPlan& plan, const StepInputs& inputs);
     // The next backward of each group writes its sum, those behind it add.
@@ -32,6 +33,8 @@ public:
 private:
     Status forward(const StepPlan& plan, TaskIndex index, Stream& stream);
     Status forwardLayer(const StepPlan& plan, TaskIndex index, Stream& stream);
+    Status forwardBothWays(const Task& task, const StepInputs& inputs, Stream& stream);
+    Status forwardMoved(const Task& task, int copy, Stream& stream);
     Status backward(const Task& task, const StepInputs& inputs, Stream& stream);
     Status backwardEmbedding(
         const BatchViews& batch, const TensorView& grad, bool accumulate, Stream& stream);
@@ -62,6 +65,7 @@ private:
     Device& m_device;
     const RunMemory& m_memory;
     const ModelConfig& m_config;
+    ForwardProbes& m_probes;
     LinkBytes& m_traffic;
     bool m_trains = false;             // the plan of this step has backward passes
     std::int64_t m_lowestBackward = 0; // the first layer with one

@@ -56,6 +56,7 @@ Status RunMemory::bindGroups(
             return missing(MemoryUse::Weights);
     }
     bindEnds(tiers, config, table);
+    bindMoved(tiers, config, table);
     stateSlots = bindStateSlots(tiers, m_shape.compute);
     updateScratch = tiers.find(Tier::Device, MemoryUse::UpdateScratch).data();
     uploadLanding = tiers.find(Tier::Device, MemoryUse::UploadLanding).data();
@@ -116,6 +117,52 @@ void RunMemory::bindEnds(const TierStore& tiers, const ModelConfig& config, cons
         if (!tokenRows.any())
             headGradients.matrix = secondAccumulator;
     }
+}
+
+void RunMemory::bindMoved(
+    const TierStore& tiers, const ModelConfig& config, const ParamTable& table)
+{
+    const GroupId first{0};
+    const GroupId last{static_cast<std::int32_t>(table.groups.size()) - 1};
+    const std::span<std::byte> shared = tiers.find(Tier::Device, MemoryUse::MovedCopies);
+    const std::span<std::byte> own = tiers.find(Tier::Device, MemoryUse::MovedCopies, first);
+    for (const std::size_t copy : {0U, 1U}) {
+        if (shared.empty())
+            return;
+        Moved& moved = m_moved.emplace_back();
+        moved.shared = shared.data() + copy * (shared.size() / 2);
+        moved.embedding = own.empty() ? moved.shared : own.data() + copy * (own.size() / 2);
+        for (std::size_t g = 0; g < table.groups.size(); ++g)
+            moved.blocks.push_back(blockTensors(
+                table, GroupId{static_cast<std::int32_t>(g)}, moved.shared, m_shape.compute));
+        moved.matrix =
+            slotView(table, first, SlotKind::Embedding, moved.embedding, m_shape.compute);
+        moved.head.norm = slotView(table, last, SlotKind::FinalNorm, moved.shared, m_shape.compute);
+        moved.head.matrix = config.tiedEmbedding ? moved.matrix
+                                                 : slotView(table, last, SlotKind::Head,
+                                                       moved.shared, m_shape.compute);
+    }
+}
+
+std::byte* RunMemory::movedWeights(GroupId id, int copy) const noexcept
+{
+    const Moved& moved = m_moved[static_cast<std::size_t>(copy)];
+    return id.value == 0 ? moved.embedding : moved.shared;
+}
+
+const BlockTensors& RunMemory::movedBlock(GroupId id, int copy) const
+{
+    return m_moved[static_cast<std::size_t>(copy)].blocks[static_cast<std::size_t>(id.value)];
+}
+
+TensorView RunMemory::movedEmbedding(int copy) const
+{
+    return m_moved[static_cast<std::size_t>(copy)].matrix;
+}
+
+HeadTensors RunMemory::movedHead(int copy) const
+{
+    return m_moved[static_cast<std::size_t>(copy)].head;
 }
 
 Status RunMemory::bindWork(

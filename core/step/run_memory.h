@@ -62,6 +62,11 @@ public:
     std::byte* weightBytes(const Task& task) const;
     // Weights in the compute type that a task behind backward reads or changes.
     std::byte* updatedWeights(const Task& task) const;
+    // Copies of a layer's weights that are moved (core/step/forward_probes.h): `copy` is 0 or 1.
+    std::byte* movedWeights(GroupId id, int copy) const noexcept;
+    const BlockTensors& movedBlock(GroupId id, int copy) const;
+    TensorView movedEmbedding(int copy) const;
+    HeadTensors movedHead(int copy) const;
     // The first element of its group in the weights that a task finds on the device: of a tile of
     // embedding or head the first of its range.
     std::int64_t weightsFirst(const Task& task) const noexcept
@@ -140,6 +145,7 @@ private:
     Status bindGroups(const TierStore& tiers, const ModelConfig& config, const ParamTable& table);
     void bindEnds(const TierStore& tiers, const ModelConfig& config, const ParamTable& table);
     void bindHead(const ModelConfig& config, bool trains, std::byte* bytes);
+    void bindMoved(const TierStore& tiers, const ModelConfig& config, const ParamTable& table);
     Status bindWork(const TierStore& tiers, const ModelConfig& config, const ParamTable& table);
     Status bindBatches(
         const TierStore& tiers, const ModelConfig& config, std::int64_t deviceBuffers);
@@ -159,7 +165,15 @@ private:
     DiskPlaces m_disk;
     std::int32_t m_firstPiece = 0;
     std::vector<std::byte*> m_weightSlots;
-    TensorView m_cache; // (blocks * seqLen, Q)
+    struct Moved {
+        std::byte* shared = nullptr;      // by the layers that have no place of their own
+        std::byte* embedding = nullptr;   // of a tied head
+        std::vector<BlockTensors> blocks; // by group
+        TensorView matrix;                // of the embedding
+        HeadTensors head;
+    };
+    std::vector<Moved> m_moved; // by copy
+    TensorView m_cache;         // (blocks * seqLen, Q)
     std::vector<GroupMemory> m_groups;
 };
 

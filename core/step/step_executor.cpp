@@ -26,8 +26,9 @@ StepExecutor::StepExecutor(Device& device, RunMemory& memory, const ModelConfig&
     , m_state(memory, *m_parts.copier, m_parts.disk.get())
     , m_constants(memory, config, *m_parts.copier)
     , m_decoder(device, memory, config, *m_parts.copier, m_parts.lanes->stream(Lane::Compute))
-    , m_passes(device, memory, config, m_traffic)
-    , m_updates(device, memory, table, m_traffic)
+    , m_probes(device, memory, table)
+    , m_passes(device, memory, config, m_probes, m_traffic)
+    , m_updates(device, memory, table, m_probes, m_traffic)
 {
     if (memory.window)
         m_window = std::make_unique<RunWindow>(device, memory, table, *m_parts.copier,
@@ -97,6 +98,7 @@ Result<StepResult> StepExecutor::run(const StepPlan& plan, const StepInputs& inp
 Status StepExecutor::beginStep(const StepPlan& plan, const StepInputs& inputs)
 {
     m_traffic = {};
+    m_probes.beginStep();
     m_passes.beginStep(plan, inputs);
     m_updates.beginStep(plan);
     if (m_window)

@@ -16,6 +16,7 @@
 #include "core/step/constant_tables.h"
 #include "core/step/decoder.h"
 #include "core/step/disk_tasks.h"
+#include "core/step/forward_probes.h"
 #include "core/step/pass_tasks.h"
 #include "core/step/run_memory.h"
 #include "core/step/run_window.h"
@@ -114,6 +115,7 @@ private:
     StateAccess m_state;
     ConstantTables m_constants;
     Decoder m_decoder;
+    ForwardProbes m_probes;
     PassTasks m_passes;
     UpdateTasks m_updates;
     std::unique_ptr<RunWindow> m_window;

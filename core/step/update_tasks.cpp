@@ -22,10 +22,11 @@ Status forParts(const GroupMemory& group, F&& fn)
 
 } // namespace
 
-UpdateTasks::UpdateTasks(
-    Device& device, const RunMemory& memory, const ParamTable& table, LinkBytes& traffic)
+UpdateTasks::UpdateTasks(Device& device, const RunMemory& memory, const ParamTable& table,
+    ForwardProbes& probes, LinkBytes& traffic)
     : m_device(device)
     , m_memory(memory)
+    , m_probes(probes)
     , m_traffic(traffic)
     , m_light(device, memory, table)
     , m_decayRuns(findDecayRuns(table, false))
@@ -85,6 +86,7 @@ void UpdateTasks::beginStep(const StepPlan& plan) noexcept
 {
     m_step = plan.step;
     m_normByGroup = plan.readsOwnNorm();
+    m_isProbed = plan.probes;
 }
 
 Status UpdateTasks::enqueue(const Task& task, const StepInputs& inputs, Stream& stream)
@@ -97,7 +99,7 @@ Status UpdateTasks::enqueue(const Task& task, const StepInputs& inputs, Stream& 
     case TaskKind::NormPart:
         return normPart(task, stream);
     case TaskKind::JoinNorm:
-        return joinNorm(task, inputs, stream);
+        return m_isProbed ? m_probes.join(inputs, stream) : joinNorm(task, inputs, stream);
     case TaskKind::FetchState:
     case TaskKind::StoreState:
         return moveState(task, stream);
@@ -249,7 +251,8 @@ Status UpdateTasks::updateByAdamw(const Task& task, const StepInputs& inputs, St
 Status UpdateTasks::update(const Task& task, const StepInputs& inputs, Stream& stream)
 {
     const GroupMemory& group = m_memory.group(task.group);
-    MR_TRY(isLight(m_memory.optimizer())
+    MR_TRY(m_isProbed ? m_probes.update(task, inputs, stream)
+           : isLight(m_memory.optimizer())
                ? m_light.update(task, inputs, scalarsFor(m_memory.scalars, task.group), stream)
                : updateByAdamw(task, inputs, stream));
     if (m_memory.compute() == DType::BF16 || group.streams())

@@ -10,6 +10,7 @@
 #include "core/device/device.h"
 #include "core/model/param_table.h"
 #include "core/optim/host_updater.h"
+#include "core/step/forward_probes.h"
 #include "core/step/light_updates.h"
 #include "core/step/run_memory.h"
 #include "core/step/state_places.h"
@@ -26,8 +27,8 @@ class UpdateTasks
 {
 public:
     // Bytes that tasks copy are added to `traffic`.
-    UpdateTasks(
-        Device& device, const RunMemory& memory, const ParamTable& table, LinkBytes& traffic);
+    UpdateTasks(Device& device, const RunMemory& memory, const ParamTable& table,
+        ForwardProbes& probes, LinkBytes& traffic);
 
     static bool handles(TaskKind kind) noexcept;
     void beginStep(const StepPlan& plan) noexcept;
@@ -64,6 +65,7 @@ private:
 
     Device& m_device;
     const RunMemory& m_memory;
+    ForwardProbes& m_probes;
     LinkBytes& m_traffic;
     LightUpdates m_light;
     DecayRuns m_decayRuns;
@@ -72,6 +74,7 @@ private:
     // The step that runs
     StepIndex m_step = 0;
     bool m_normByGroup = false;
+    bool m_isProbed = false; // StepPlan::probes
 };
 
 } // namespace mr

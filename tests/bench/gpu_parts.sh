@@ -204,7 +204,7 @@ part_soak() {
         streamed streamed:buffers=1 ssd-vertical ssd-vertical:weights-on-disk=1:gradients-on-disk=1:tile=64KiB
         light/resident light/streamed:tile=64KiB light/ssd-vertical:weights-on-disk=1:tile=64KiB random/resident
         random/streamed blocks/resident blocks/streamed:buffers=1 adalomo/resident adalomo/zero-offload
-        apollo/streamed:tile=64KiB grass/streamed:tile=64KiB lora/resident lora/streamed qlora/resident qlora/streamed:buffers=1)
+        apollo/streamed:tile=64KiB grass/streamed:tile=64KiB mezo/streamed lora/resident lora/streamed qlora/resident qlora/streamed:buffers=1)
     local line
     timed soak 150 bash -c 'printf "%s\n" "${@:2}" | MILLRACE=$0 xargs -P 6 -I{} bash "$1" --device cuda --kills 2 \
         --steps 24 --every 4 --policy {}' "$millrace" "$here/soak.sh" "${policies[@]}"

@@ -4,7 +4,7 @@ set -euo pipefail
 root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.." && pwd)
 usage="tests/bench/light.sh quality|speed|plans
 quality   trains the sample (three seeds, five rates a method; METHODS='blocks 1e-3' one of them) and, with STORIES=model and SHAKESPEARE=text,
-          a second model; JOBS=2 runs side by side, RATES=\"1 3.2\" factors instead of five
+          a second model; JOBS=2 runs side by side, RATES=\"1 3.2\" factors instead of five, LONGER=20 times the steps
 speed     step times under a simulated link (LINKS=\"2 12\" GB/s) at 1, 4 and 16 micro-batches, in TURNS=3
 plans     host and device memory for PCs of four sizes, by method
 MILLRACE=program may be given"
@@ -32,7 +32,7 @@ task() {
     local title=$1 scale=$2
     shift 2
     local rows=("adamw 5.6e-4" "factored 1e-3" "adalomo 1e-2" "sgd-normalised 3.2e-4" "factored/24bit 1e-3"
-        "factored/bf16-random 1e-3" "blocks 1e-3" "apollo-mini 1.8e-3" "grass 1.8e-3")
+        "factored/bf16-random 1e-3" "blocks 1e-3" "apollo-mini 1.8e-3" "grass 1.8e-3" "mezo 1e-5")
     [ -z "${METHODS:-}" ] || rows=("$METHODS")
     local row method middle factor seed rate
     for row in "${rows[@]}"; do
@@ -69,15 +69,15 @@ task() {
 quality() {
     evaluated=(--data "$root/resources/sample/eval.jsonl")
     task sample 1 --model "$root/resources/sample/model" --data "$root/resources/sample/train.jsonl" --hold-out 0 \
-        --steps 160 --micro-batch 8 --accumulate 1 --warmup 8
+        --steps $((160 * ${LONGER:-1})) --micro-batch 8 --accumulate 1 --warmup $((8 * ${LONGER:-1}))
     [ -n "${STORIES:-}" ] || return 0
     local bytes
     bytes=$(stat -c %s "$SHAKESPEARE")
     head -c $((bytes * 9 / 10)) "$SHAKESPEARE" >"$folder/train.txt"
     head -c $((bytes * 9 / 10 + 12000)) "$SHAKESPEARE" | tail -c 12000 >"$folder/held.txt"
     evaluated=(--data "$folder/held.txt" --seq-len 128)
-    task stories260K 3.2 --model "$STORIES" --data "$folder/train.txt" --hold-out 0 --seq-len 128 --steps 100 \
-        --micro-batch 4 --accumulate 1 --warmup 5
+    task stories260K 3.2 --model "$STORIES" --data "$folder/train.txt" --hold-out 0 --seq-len 128 --steps $((100 * ${LONGER:-1})) \
+        --micro-batch 4 --accumulate 1 --warmup $((5 * ${LONGER:-1}))
 }
 
 # step LINK MICROS ARGUMENTS...: median milliseconds of a step.

@@ -15,7 +15,7 @@ Trains the bundled sample under each policy, kills it N times (default 100), and
 P is a policy and its options, as ssd-vertical:late=0.5:tile=64KiB; the default is all policies.
 lora/P trains an adapter under it, qlora/P one beside a model in 4 bits, layers/P some layers,
 modules/P an adapter and the embedding, tokens/P an adapter and rows of the embedding,
-light/P all weights by a light optimizer at 24 bits, random/P at 16 bits, adalomo/P, apollo/P and grass/P by others,
+light/P all weights by a light optimizer at 24 bits, random/P at 16 bits, adalomo/P, apollo/P, grass/P and mezo/P by others,
 blocks/P one block after the other.
 F is a folder on the disk to be tested (default: the temporary folder); state on disk goes there.
 A run has --steps (default 60), a checkpoint every --every of them (default 2) and an evaluation
@@ -44,7 +44,7 @@ policies+=,qlora/resident,qlora/streamed:buffers=1,qlora/ssd-vertical:weights-on
 policies+=,modules/streamed,modules/ssd-vertical:disk-share=0.5:tile=64KiB,tokens/streamed
 policies+=,light/resident,light/streamed:tile=64KiB,light/ssd-vertical:weights-on-disk=1:tile=64KiB,random/streamed
 policies+=,blocks/resident,blocks/streamed:buffers=1,blocks/ssd-vertical:weights-on-disk=0.5:tile=64KiB
-policies+=,apollo/streamed:tile=64KiB,grass/streamed:tile=64KiB,adalomo/zero-offload,layers/streamed,layers/ssd-vertical:late=0.25:tile=64KiB
+policies+=,apollo/streamed:tile=64KiB,grass/streamed:tile=64KiB,mezo/streamed:tile=64KiB,adalomo/zero-offload,layers/streamed,layers/ssd-vertical:late=0.25:tile=64KiB
 if [ "${1:-}" = --fuzz ]; then
     shift
     exec "$root/tests/bench/fuzz.sh" "$@"
@@ -88,7 +88,7 @@ RANDOM=$((seed % 32768))
 
 # command POLICY[:KEY=VALUE...]: sets `arguments`, all but where the run goes.
 command_of() {
-    local parts trained=()
+    local parts trained=() rate=1e-3
     case $1 in
     lora/* | qlora/*) trained=(--method "${1%%/*}" --rank 4) ;;
     layers/*) trained=(--train-layers 1-2) ;;
@@ -99,11 +99,12 @@ command_of() {
     adalomo/*) trained=(--optimizer adalomo) ;;
     apollo/*) trained=(--optimizer apollo-mini) ;;
     grass/*) trained=(--optimizer grass) ;;
+    mezo/*) trained=(--optimizer mezo) rate=1e-5 ;;
     tokens/*) trained=(--method lora --rank 4 --trainable-tokens 20-40,300) ;;
     esac
     IFS=: read -ra parts <<<"${1#*/}"
     arguments=(--model "$root/resources/sample/model" --data "$root/resources/sample/train.jsonl"
-        --seq-len 48 --micro-batch 2 --accumulate 2 --lr 1e-3 --precision "$precision" --device "$device"
+        --seq-len 48 --micro-batch 2 --accumulate 2 --lr "$rate" --precision "$precision" --device "$device"
         --threads "$threads" --steps "$steps" --eval-every 4 --hold-out 0.01 --checkpoint-every "$every"
         --policy "${parts[0]}" ${trained[@]+"${trained[@]}"})
     local option options

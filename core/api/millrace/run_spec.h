@@ -28,7 +28,15 @@ enum class RecomputeChoice : std::uint8_t { Auto, None, Cheap, Block };
 enum class KeepInputs : std::uint8_t { Bf16, Int8 };
 // All but AdamW keep a number for each row and column of a weight, moments of some rows, or
 // nothing, and update a layer on the device right behind its own backward.
-enum class Optimizer : std::uint8_t { AdamW, Factored, AdaLomo, SgdNormalised, ApolloMini, Grass };
+enum class Optimizer : std::uint8_t {
+    AdamW,
+    Factored,
+    AdaLomo,
+    SgdNormalised,
+    ApolloMini,
+    Grass,
+    Mezo, // forward passes alone
+};
 // How the master of a weight is kept. Auto: F32 with adamw or precision fp32, else Bits24.
 enum class WeightFormat : std::uint8_t { Auto, F32, Bits24, Random16 };
 // All trained weights in every step, or one block (or end) of the model after the other, for some

@@ -19,8 +19,8 @@ namespace {
 using Options = std::map<std::string, std::string>;
 
 // Four tiles of state fill a group.
-Bench lightBench(
-    const char* policy, Options options = {}, StateCodec state = StateCodec::Bits24, int blocks = 3)
+Bench lightBench(const char* policy, Options options = {}, StateCodec state = StateCodec::Bits24,
+    int blocks = 3, Optimizer optimizer = Optimizer::Factored)
 {
     Bench bench;
     bench.shape = columnShape(blocks);
@@ -30,7 +30,7 @@ Bench lightBench(
     options.insert({"tile", "8KiB"});
     if (std::string(policy) == "resident")
         options.erase("tile");
-    bench.policy = policyWith(policy, options, {Optimizer::Factored, state});
+    bench.policy = policyWith(policy, options, {optimizer, state});
     return bench;
 }
 
@@ -48,6 +48,7 @@ struct LightRow {
     const char* policy;
     Options options;
     StateCodec state = StateCodec::Bits24;
+    Optimizer optimizer = Optimizer::Factored;
 };
 
 const LightRow kLightRows[] = {
@@ -73,6 +74,12 @@ const LightRow kLightRows[] = {
         {{"clip-mode", "two-pass"}, {"weights-on-disk", "1"}, {"boundaries-on-disk", "1"}}},
     {"ssd-vertical, 16 bits", "ssd-vertical", {{"weights-on-disk", "1"}, {"boundary", "device"}},
         StateCodec::Random16},
+    {"resident, no backward", "resident", {}, StateCodec::Bits24, Optimizer::Mezo},
+    {"streamed, no backward", "streamed", {}, StateCodec::Bits24, Optimizer::Mezo},
+    {"streamed, no backward, 16 bits, one buffer", "streamed", {{"buffers", "1"}},
+        StateCodec::Random16, Optimizer::Mezo},
+    {"ssd-vertical, no backward", "ssd-vertical", {{"weights-on-disk", "1"}}, StateCodec::Bits24,
+        Optimizer::Mezo},
 };
 
 } // namespace
@@ -93,6 +100,7 @@ private Q_SLOTS:
     void chosenRowsKeepMomentsAndTheirNumbers();
     void whatIsOutOfPlaceIsFound();
     void whatIsOutOfPlaceInTwoPassesIsFound();
+    void withoutBackwardUpdatesComeBehindAllLosses();
 
 private:
     static void rows()
@@ -104,7 +112,7 @@ private:
     static Bench benchOf(int row)
     {
         const LightRow& how = kLightRows[row];
-        return lightBench(how.policy, how.options, how.state);
+        return lightBench(how.policy, how.options, how.state, 3, how.optimizer);
     }
 };
 
@@ -115,6 +123,8 @@ void TestPlanLight::aGradientIsUsedUpBeforeTheNextOne()
     bench.build();
     QVERIFY2(bench.check().ok(), bench.check().message().c_str());
 
+    if (bench.plan().probes)
+        return; // it has none
     for (const Task& task : bench.plan().tasks)
         QVERIFY(task.kind != TaskKind::SendGradient && task.kind != TaskKind::UpdateOnHost);
     const int head = bench.shape.layers() - 1;
@@ -368,6 +378,35 @@ void TestPlanLight::whatIsOutOfPlaceInTwoPassesIsFound()
             plan.secondPass = firstOf(bench, TaskKind::JoinNorm, -1);
         },
         "backward begins again");
+}
+
+void TestPlanLight::withoutBackwardUpdatesComeBehindAllLosses()
+{
+    Bench bench = lightBench("streamed", {}, StateCodec::Bits24, 3, Optimizer::Mezo);
+    bench.build();
+    QVERIFY2(bench.check().ok(), bench.check().message().c_str());
+    const TaskIndex join = firstOf(bench, TaskKind::JoinNorm, -1);
+    int forwards = 0;
+    std::vector<std::int64_t> updated(static_cast<std::size_t>(bench.shape.layers()));
+    for (TaskIndex i = 0; i < bench.plan().tasks.size(); ++i) {
+        const Task& task = bench.plan().tasks[i];
+        QVERIFY(task.kind != TaskKind::Backward && task.kind != TaskKind::NormPart &&
+                task.kind != TaskKind::PrepareUpdate && task.kind != TaskKind::SaveBoundary);
+        forwards += task.kind == TaskKind::Forward && i < join ? 1 : 0;
+        if (task.kind != TaskKind::UpdateOnDevice)
+            continue;
+        QVERIFY(i > join);
+        updated[static_cast<std::size_t>(task.group.value)] += task.elementCount;
+    }
+    QCOMPARE(forwards, 3 * bench.shape.layers());
+    for (std::size_t g = 0; g < updated.size(); ++g)
+        QCOMPARE(updated[g], bench.shape.groups[g].elements);
+
+    moveTask(bench.plan(), join, firstOf(bench, TaskKind::Forward, bench.shape.layers() - 1));
+    QVERIFY(!bench.check().ok());
+    bench.build();
+    bench.policy = policyWith("streamed", {}, {Optimizer::Factored, StateCodec::Bits24});
+    QVERIFY(!bench.check().ok());
 }
 
 MR_TEST(TestPlanLight)

@@ -105,6 +105,12 @@ inline constexpr LightFormat kLightFormats[] = {
     {"bf16, at random", DType::BF16, StateCodec::Random16, 4, 2},
 };
 
+// Not one without backward, which has tests of its own.
+constexpr bool updatesBehindBackward(const OptimizerInfo& optimizer)
+{
+    return optimizer.isLight && !optimizer.isForwardOnly;
+}
+
 inline TinyRun lightRun(Optimizer optimizer, const LightFormat& format)
 {
     TinyRun run;

@@ -48,7 +48,8 @@ void TestLightPolicies::everyPolicyGivesTheBitsOfResident_data()
     QTest::addColumn<bool>("tied");
     QTest::addColumn<int>("accumulate");
     for (const OptimizerInfo& optimizer : kOptimizers)
-        for (int format = 0; optimizer.isLight && format < int(std::size(kLightFormats)); ++format)
+        for (int format = 0;
+             updatesBehindBackward(optimizer) && format < int(std::size(kLightFormats)); ++format)
             for (const int accumulate : {1, 4})
                 QTest::addRow("%s, %s, accumulate %d", std::string(name(optimizer.id)).c_str(),
                     kLightFormats[format].name, accumulate)
@@ -117,8 +118,7 @@ void TestLightPolicies::embeddingAndHeadMayComeByTiles_data()
     QTest::addColumn<int>("format");
     QTest::addColumn<int>("accumulate");
     for (const OptimizerInfo& optimizer : kOptimizers)
-        for (int format = 1;
-             optimizer.isLight && !optimizer.isRelative && format < int(std::size(kLightFormats));
+        for (int format = 1; updatesByTiles(optimizer.id) && format < int(std::size(kLightFormats));
              ++format)
             for (const int accumulate : {1, 4})
                 QTest::addRow("%s, %s, accumulate %d", std::string(name(optimizer.id)).c_str(),

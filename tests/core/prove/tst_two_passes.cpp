@@ -98,7 +98,8 @@ void TestTwoPasses::everyPolicyGivesTheBitsOfResident_data()
     QTest::addColumn<int>("format");
     QTest::addColumn<int>("accumulate");
     for (const OptimizerInfo& optimizer : kOptimizers)
-        for (int format = 0; optimizer.isLight && format < int(std::size(kLightFormats)); ++format)
+        for (int format = 0;
+             updatesBehindBackward(optimizer) && format < int(std::size(kLightFormats)); ++format)
             for (const int accumulate : {1, 3})
                 QTest::addRow("%s, %s, accumulate %d", std::string(name(optimizer.id)).c_str(),
                     kLightFormats[format].name, accumulate)

@@ -61,6 +61,7 @@ private Q_SLOTS:
     void theNormOfTheStepBeforeClips_data();
     void theNormOfTheStepBeforeClips();
     void aRunOfTwoPassesResumes();
+    void aRunWithoutBackwardResumes();
     void partsOfAModelAreTrainedToo_data();
     void partsOfAModelAreTrainedToo();
     void whatHasNoPlaceIsRefused_data();
@@ -227,6 +228,32 @@ void TestLightRuns::aRunOfTwoPassesResumes()
     QCOMPARE(resumed.progress.weightsHash, whole.progress.weightsHash);
 }
 
+void TestLightRuns::aRunWithoutBackwardResumes()
+{
+    RunSpec spec = lightSpec(m_rig, "no backward");
+    spec.deviceMemoryBytes = std::uint64_t{32} << 20;
+    spec.optimizer = Optimizer::Mezo;
+    spec.learningRate = 1e-3;
+    spec.evalEvery = 4;
+    RunSpec plain = spec;
+    plain.policy = "resident";
+    plain.outDir = m_rig.folder.path("no backward, never stopped");
+    const Outcome whole = m_rig.train(plain, *m_device);
+    QVERIFY2(whole.ended.ok(), whole.ended.message().c_str());
+    for (const StepRow& step : m_rig.steps(whole.id))
+        QVERIFY(step.loss > 1.0 && step.loss < 8.0 && step.gradNorm > 0.0);
+    spec.policy = "streamed";
+    spec.checkpointEvery = 5;
+    const Outcome stopped = m_rig.train(spec, *m_device, stopAt(5));
+    QVERIFY2(stopped.opened.ok(), stopped.opened.message().c_str());
+    QVERIFY2(stopped.ended.ok(), stopped.ended.message().c_str());
+    const Outcome resumed = m_rig.resume(spec.outDir, *m_device);
+    QVERIFY2(resumed.opened.ok(), resumed.opened.message().c_str());
+    QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
+    QCOMPARE(resumed.progress.step, 12);
+    QCOMPARE(resumed.progress.weightsHash, whole.progress.weightsHash);
+}
+
 void TestLightRuns::partsOfAModelAreTrainedToo_data()
 {
     QTest::addColumn<QString>("method");
@@ -279,6 +306,9 @@ void TestLightRuns::whatHasNoPlaceIsRefused_data()
     row("streamed", "clip-mode=exact", "clip-mode=two-pass, which makes every backward twice");
     row("resident", "passes=none", "recompute is none; use recompute block, or clip-mode=own");
     row("streamed", "passes=int8", "keep-inputs is int8; use keep-inputs bf16");
+    row("resident", "mezo=lora", "trains every weight");
+    row("resident", "mezo=int8", "leave keep-inputs out");
+    row("streamed", "mezo=long", "at most 131072 tokens in a micro-batch");
     row("resident", "lr=0.2", "it must be at most 0.1");
     row("resident", "precision=fp32", "need precision bf16; choose that, or weights fp32");
     row("resident", "optimizer=adamw", "need an optimizer without moments");
@@ -307,7 +337,12 @@ void TestLightRuns::whatHasNoPlaceIsRefused()
     else if (key == "own")
         spec.optimizer = Optimizer::AdamW, spec.weights = WeightFormat::Auto,
         spec.policyOptions["clip-mode"] = "own";
-    else if (key == "passes") {
+    else if (key == "mezo") {
+        spec.optimizer = Optimizer::Mezo;
+        spec.method = value == "lora" ? "lora" : "full";
+        spec.keepInputs = value == "int8" ? KeepInputs::Int8 : KeepInputs::Bf16;
+        spec.seqLen = value == "long" ? 1 << 18 : spec.seqLen;
+    } else if (key == "passes") {
         spec.policyOptions["clip-mode"] = "two-pass";
         spec.recompute = value == "none" ? RecomputeChoice::None : RecomputeChoice::Auto;
         spec.keepInputs = value == "int8" ? KeepInputs::Int8 : KeepInputs::Bf16;

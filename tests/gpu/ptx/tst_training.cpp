@@ -105,6 +105,8 @@ private Q_SLOTS:
     void familiesFollowTheCpuDeviceWithEqualBits();
     void tilesOfAttentionChangeNoBit();
     void fp8IsExactToo();
+    void lightOptimizersAreExactToo_data();
+    void lightOptimizersAreExactToo();
 
 private:
     Result<TinyResult> trained(const PtxCard& card, const TinyRun& run);
@@ -220,6 +222,39 @@ void TestTraining::fp8IsExactToo()
     auto plain = trained(card, base);
     QVERIFY2(plain.ok(), plain.status().message().c_str());
     compare(card, base, plain.value(), variants()[6]);
+}
+
+void TestTraining::lightOptimizersAreExactToo_data()
+{
+    QTest::addColumn<int>("optimizer");
+    QTest::addColumn<QString>("clip");
+    QTest::newRow("factored, two passes") << int(Optimizer::Factored) << QStringLiteral("two-pass");
+    QTest::newRow("apollo-mini") << int(Optimizer::ApolloMini) << QString();
+    QTest::newRow("grass") << int(Optimizer::Grass) << QString();
+    QTest::newRow("mezo") << int(Optimizer::Mezo) << QString();
+}
+
+void TestTraining::lightOptimizersAreExactToo()
+{
+    QFETCH(const int, optimizer);
+    QFETCH(const QString, clip);
+    TinyRun base = baseRun(QStringLiteral("qwen2"), true);
+    base.light = {static_cast<Optimizer>(optimizer), StateCodec::Bits24};
+    base.recompute = Recompute::Block;
+    if (!clip.isEmpty())
+        base.options = {{"clip-mode", clip.toStdString()}};
+    const auto cpu = makeCpuDevice(kMemoryBytes);
+    auto reference = runTiny(*cpu, base);
+    auto plain = trained({}, base);
+    QVERIFY2(reference.ok(), reference.status().message().c_str());
+    QVERIFY2(plain.ok(), plain.status().message().c_str());
+    for (std::size_t i = 0; i < plain.value().losses.size(); ++i)
+        QVERIFY(std::abs(plain.value().losses[i] / reference.value().losses[i] - 1.0) < 1.0 / 256);
+    PtxCard card;
+    card.streamSeed = 3;
+    Variant variant{"streamed", "streamed", Recompute::Block, base.options};
+    variant.options["tile"] = "4KiB";
+    compare(card, base, plain.value(), variant);
 }
 
 MR_TEST_WITH_APP(TestTraining)
