@@ -72,6 +72,10 @@ private Q_SLOTS:
 private:
     // Hash of a run that never stopped, under `resident`.
     std::string expected(const RunSpec& spec);
+    // A run that stops after so many steps and goes on ends with this hash.
+    void stopAndResume(RunSpec spec, int stop, Device& device, const std::string& hash);
+    // The run was clipped: by its own limit alone it ends elsewhere.
+    void needClipped(RunSpec spec, const Outcome& run);
 
     RunRig m_rig;
     std::unique_ptr<Device> m_device = smallDevice();
@@ -90,6 +94,31 @@ std::string TestLightRuns::expected(const RunSpec& spec)
     return hash = m_rig.train(plain, *m_device).progress.weightsHash;
 }
 
+void TestLightRuns::stopAndResume(RunSpec spec, int stop, Device& device, const std::string& hash)
+{
+    spec.checkpointEvery = stop;
+    const Outcome stopped = m_rig.train(spec, device, stopAt(stop));
+    QVERIFY2(stopped.opened.ok(), stopped.opened.message().c_str());
+    QVERIFY2(stopped.ended.ok(), stopped.ended.message().c_str());
+    QCOMPARE(stopped.progress.step, stop);
+
+    const Outcome resumed = m_rig.resume(spec.outDir, *m_device);
+
+    QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
+    QCOMPARE(resumed.progress.step, spec.steps);
+    QVERIFY(!hash.empty());
+    QCOMPARE(resumed.progress.weightsHash, hash);
+}
+
+void TestLightRuns::needClipped(RunSpec spec, const Outcome& run)
+{
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+    QVERIFY(m_rig.steps(run.id).front().gradNorm > 2.0 * spec.clipNorm);
+    spec.outDir += " own limit";
+    spec.policyOptions.clear();
+    QVERIFY(m_rig.train(spec, *m_device).progress.weightsHash != run.progress.weightsHash);
+}
+
 void TestLightRuns::aStoppedRunGoesOnWithTheBitsOfResident()
 {
     QFETCH(int, how);
@@ -100,19 +129,8 @@ void TestLightRuns::aStoppedRunGoesOnWithTheBitsOfResident()
     spec.policy = kHows[how].policy;
     spec.policyOptions = kHows[how].options;
     spec.pack = pack;
-    spec.checkpointEvery = 5;
     const auto threaded = smallDevice(2, CpuDeviceOptions::Mode::Threaded);
-    const Outcome stopped = m_rig.train(spec, *threaded, stopAt(5));
-    QVERIFY2(stopped.ended.ok(), stopped.ended.message().c_str());
-    QCOMPARE(stopped.progress.step, 5);
-
-    const Outcome resumed = m_rig.resume(spec.outDir, *m_device);
-
-    QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
-    QCOMPARE(resumed.progress.step, 12);
-    QVERIFY(!expected(spec).empty());
-    QCOMPARE(resumed.progress.weightsHash, expected(spec));
-    QVERIFY(resumed.progress.weightsHash != stopped.progress.weightsHash);
+    stopAndResume(spec, 5, *threaded, expected(spec));
 }
 
 void TestLightRuns::aRunGoesOnBesideAChoiceOfRows_data()
@@ -145,19 +163,10 @@ void TestLightRuns::aRunGoesOnBesideAChoiceOfRows()
     plain.outDir += " never stopped";
     spec.policy = kHows[how].policy;
     spec.policyOptions = kHows[how].options;
-    spec.checkpointEvery = stop;
     const Outcome whole = m_rig.train(plain, *m_device);
     QVERIFY2(whole.ended.ok(), whole.ended.message().c_str());
     const auto threaded = smallDevice(2, CpuDeviceOptions::Mode::Threaded);
-    const Outcome stopped = m_rig.train(spec, *threaded, stopAt(stop));
-    QVERIFY2(stopped.ended.ok(), stopped.ended.message().c_str());
-    QCOMPARE(stopped.progress.step, stop);
-
-    const Outcome resumed = m_rig.resume(spec.outDir, *m_device);
-
-    QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
-    QCOMPARE(resumed.progress.step, stop + 2);
-    QCOMPARE(resumed.progress.weightsHash, whole.progress.weightsHash);
+    stopAndResume(spec, stop, *threaded, whole.progress.weightsHash);
 }
 
 void TestLightRuns::theNormOfTheStepBeforeClips_data()
@@ -182,19 +191,8 @@ void TestLightRuns::theNormOfTheStepBeforeClips()
     for (RunSpec* each : {&plain, &spec})
         each->clipNorm = 0.1;
     const Outcome whole = m_rig.train(plain, *m_device);
-    QVERIFY2(whole.ended.ok(), whole.ended.message().c_str());
-    QVERIFY(m_rig.steps(whole.id).front().gradNorm > 0.2); // it clips
-    RunSpec own = plain;
-    own.outDir += " own limit";
-    own.policyOptions.clear();
-    QVERIFY(m_rig.train(own, *m_device).progress.weightsHash != whole.progress.weightsHash);
-
-    const Outcome stopped = m_rig.train(spec, *m_device, stopAt(5));
-    QVERIFY2(stopped.ended.ok(), stopped.ended.message().c_str());
-    const Outcome resumed = m_rig.resume(spec.outDir, *m_device);
-
-    QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
-    QCOMPARE(resumed.progress.weightsHash, whole.progress.weightsHash);
+    needClipped(plain, whole);
+    stopAndResume(spec, 5, *m_device, whole.progress.weightsHash);
 }
 
 // All that plan and run choose by themselves; a run that is stopped goes on with its bits.
@@ -207,25 +205,14 @@ void TestLightRuns::aRunOfTwoPassesResumes()
     plain.policy = "resident";
     plain.outDir = m_rig.folder.path("two passes, never stopped");
     spec.policy = "streamed";
-    spec.checkpointEvery = 5;
     const PlanReport report = planRun(spec).value();
     QVERIFY(report.inexactBy.empty() && report.recompute == "block");
     QVERIFY(std::ranges::any_of(report.advice, [](const std::string& advice) {
         return advice.find("every backward is made twice") != std::string::npos;
     }));
     const Outcome whole = m_rig.train(plain, *m_device);
-    QVERIFY2(whole.ended.ok(), whole.ended.message().c_str());
-    QVERIFY(m_rig.steps(whole.id).front().gradNorm > 0.2); // it clips
-    RunSpec own = plain;
-    own.outDir += " own limit";
-    own.policyOptions.clear();
-    QVERIFY(m_rig.train(own, *m_device).progress.weightsHash != whole.progress.weightsHash);
-    const Outcome stopped = m_rig.train(spec, *m_device, stopAt(5));
-    QVERIFY2(stopped.ended.ok(), stopped.ended.message().c_str());
-    QCOMPARE(stopped.progress.step, 5);
-    const Outcome resumed = m_rig.resume(spec.outDir, *m_device);
-    QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
-    QCOMPARE(resumed.progress.weightsHash, whole.progress.weightsHash);
+    needClipped(plain, whole);
+    stopAndResume(spec, 5, *m_device, whole.progress.weightsHash);
 }
 
 void TestLightRuns::aRunWithoutBackwardResumes()
@@ -243,15 +230,7 @@ void TestLightRuns::aRunWithoutBackwardResumes()
     for (const StepRow& step : m_rig.steps(whole.id))
         QVERIFY(step.loss > 1.0 && step.loss < 8.0 && step.gradNorm > 0.0);
     spec.policy = "streamed";
-    spec.checkpointEvery = 5;
-    const Outcome stopped = m_rig.train(spec, *m_device, stopAt(5));
-    QVERIFY2(stopped.opened.ok(), stopped.opened.message().c_str());
-    QVERIFY2(stopped.ended.ok(), stopped.ended.message().c_str());
-    const Outcome resumed = m_rig.resume(spec.outDir, *m_device);
-    QVERIFY2(resumed.opened.ok(), resumed.opened.message().c_str());
-    QVERIFY2(resumed.ended.ok(), resumed.ended.message().c_str());
-    QCOMPARE(resumed.progress.step, 12);
-    QCOMPARE(resumed.progress.weightsHash, whole.progress.weightsHash);
+    stopAndResume(spec, 5, *m_device, whole.progress.weightsHash);
 }
 
 void TestLightRuns::partsOfAModelAreTrainedToo_data()
