@@ -52,8 +52,8 @@ task() {
     wait
     echo "| $title: method | best rate | loss by seed | mean | mean at the rates below and above |"
     echo "|---|---|---|---|---|"
-    awk '$4 != "failed" { sum[$1 " " $2] += $4; all[$1 " " $2] = all[$1 " " $2] " " $4; n[$1 " " $2]++ }
-        END { for (k in sum) print k, sum[k] / n[k], all[k] }' "$folder/$title.losses" | sort -k1,1 -k2,2g |
+    sort -k3,3n "$folder/$title.losses" | awk '$4 != "failed" { sum[$1 " " $2] += $4; all[$1 " " $2] = all[$1 " " $2] " " $4; n[$1 " " $2]++ }
+        END { for (k in sum) print k, sum[k] / n[k], all[k] }' | sort -k1,1 -k2,2g |
         awk '{ if ($1 != name) { row(); name = $1; n = 0 }
                rate[n] = $2; mean[n] = $3; losses[n] = $4 " " $5 " " $6; n++ }
              function beside(i) { return i >= 0 && i < n ? sprintf("%.3f", mean[i]) : "-" }
