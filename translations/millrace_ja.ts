@@ -2298,8 +2298,8 @@
             <translation>APOLLO-mini (実験的)</translation>
         </message>
         <message>
-            <source>MeZO, no backward (experiment)</source>
-            <translation>MeZO、逆伝播なし (実験的)</translation>
+            <source>MeZO (experiment)</source>
+            <translation>MeZO (実験的)</translation>
         </message>
         <message>
             <source>GRASS (experiment)</source>

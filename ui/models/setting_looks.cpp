@@ -63,7 +63,7 @@ std::span<const SettingLook> SettingWords::looks()
         ChoiceLook{"sgd-normalised", QT_TR_NOOP("Normalised SGD (experiment)")},
         ChoiceLook{"apollo-mini", QT_TR_NOOP("APOLLO-mini (experiment)")},
         ChoiceLook{"grass", QT_TR_NOOP("GRASS (experiment)")},
-        ChoiceLook{"mezo", QT_TR_NOOP("MeZO, no backward (experiment)")}};
+        ChoiceLook{"mezo", QT_TR_NOOP("MeZO (experiment)")}};
     static constexpr std::array kWeights{ChoiceLook{"auto", QT_TR_NOOP("Automatic")},
         ChoiceLook{"fp32", QT_TR_NOOP("Exact: 4 bytes")},
         ChoiceLook{"24bit", QT_TR_NOOP("24 bit: 3 bytes")},
