@@ -286,6 +286,12 @@ Result<RecomputeChoice> parseRecompute(std::string_view text)
     return parseWord<RecomputeChoice>(kRecomputes, "recompute", text);
 }
 
+bool asksTwoPasses(const std::map<std::string, std::string>& policyOptions)
+{
+    const auto clip = policyOptions.find("clip-mode");
+    return clip != policyOptions.end() && clip->second == "two-pass";
+}
+
 Result<KeepInputs> parseKeepInputs(std::string_view text)
 {
     return parseWord<KeepInputs>(kKeepWords, "keep-inputs", text);

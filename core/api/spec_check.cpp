@@ -222,8 +222,7 @@ Status checkKept(const RunSpec& s)
 // Backward comes twice and writes over what it reads of a block but its input.
 Status checkTwoPass(const RunSpec& s)
 {
-    const auto clip = s.policyOptions.find("clip-mode");
-    if (clip == s.policyOptions.end() || clip->second != "two-pass")
+    if (!asksTwoPasses(s.policyOptions))
         return {};
     if (s.recompute != RecomputeChoice::Auto && s.recompute != RecomputeChoice::Block)
         return refuse(fmt::format(

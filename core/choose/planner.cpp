@@ -268,12 +268,11 @@ Result<PlanReport> planRun(const RunSpec& spec)
                                 "twice: first for the norm, then for the update. clip-mode=own "
                                 "makes it once.");
     if (isForwardOnly(setup.policy.optimizer))
-        report.advice.push_back(
-            "No backward pass is made: two forward passes of weights that are moved both ways "
-            "along "
-            "random signs say how far to step. It needs a hundred times the steps of the others, "
-            "and rates of 1e-6 to 1e-4: an experiment.");
-    if (setup.policy.clipMode == ClipMode::Own)
+        report.advice.push_back("No backward pass is made: two forward passes of weights that are "
+                                "moved both ways along random signs say how far to step. It needs "
+                                "10 to 100 times the steps of the others, and rates of 1e-6 to "
+                                "1e-4: an experiment. clip, beta1, beta2 and eps are not used.");
+    else if (setup.policy.clipMode == ClipMode::Own)
         report.advice.push_back(
             "The optimizer limits the step of each weight by itself: clip, beta1, "
             "beta2 and eps are not used.");

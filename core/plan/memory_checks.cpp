@@ -52,9 +52,13 @@ Status checkCodes(
 }
 
 // Backward writes over what it reads but the inputs of blocks, which must be as forward left them.
-Status checkTwoPasses(
+Status checkBackward(
     const StepSpec& spec, const ModelShape& shape, const OffloadPolicy& policy, int inFlight)
 {
+    if (isForwardOnly(policy.optimizer) && shape.codesInputs())
+        return Status::error(ErrorKind::InvalidArgument,
+            "keep-inputs int8: an optimizer without backward keeps no inputs of blocks; leave it "
+            "out");
     if (!passesTwice(policy, spec))
         return {};
     if (spec.recompute != Recompute::Block || shape.codesInputs())

@@ -298,7 +298,7 @@ Result<MemoryPlan> planMemory(const StepSpec& spec, const ModelShape& shape, con
     const std::vector<GroupPlacement> placements = placeGroups(policy, shape, budget, last);
     MR_TRY(checkCodes(spec, shape, placements));
     const int inFlight = microBatchesInFlight(*policy.traversal, shape.layers(), spec.microBatches);
-    MR_TRY(checkTwoPasses(spec, shape, policy, inFlight));
+    MR_TRY(checkBackward(spec, shape, policy, inFlight));
     MemoryPlan cuts;
     cuts.stateCodec = policy.stateCodec;
     cuts.optimizer = policy.optimizer;

@@ -38,7 +38,7 @@ Status checkInput(const StepSpec& spec, const ModelShape& shape, StateCodec code
 Status checkRows(const StepSpec& spec, const VocabularyTiles& vocabulary);
 Status checkCodes(
     const StepSpec& spec, const ModelShape& shape, const std::vector<GroupPlacement>& placements);
-Status checkTwoPasses(
+Status checkBackward(
     const StepSpec& spec, const ModelShape& shape, const OffloadPolicy& policy, int inFlight);
 
 class ItemList
@@ -125,7 +125,7 @@ void addGroup(
 void addSlots(ItemList& list, MemoryPlan& cuts, const BlockParts& parts, const SlotInput& input);
 // Adds what a light optimizer keeps, and what an update of any group works in.
 void addLight(ItemList& list, const ModelShape& shape, Optimizer optimizer);
-// Of the weights of a layer, moved both ways; a tied head reads those of the embedding again.
+// Two copies of a layer's weights, moved both ways; a tied head reads those of the embedding again.
 void addMovedCopies(ItemList& list, const ModelShape& shape, Precision precision);
 
 // Adds the bytes that windows need, for the run and for every group.

@@ -6,6 +6,8 @@
 
 #pragma once
 
+#include "core/plan/optimizer.h"
+
 #include <millrace/run_spec.h>
 
 #include <array>
@@ -43,9 +45,7 @@ constexpr RecomputeChoice choiceOf(Recompute how) noexcept
 inline bool keepsInputsAlone(
     KeepInputs inputs, Optimizer optimizer, const std::map<std::string, std::string>& options)
 {
-    const auto clip = options.find("clip-mode");
-    return inputs == KeepInputs::Int8 || optimizer == Optimizer::Mezo ||
-           (clip != options.end() && clip->second == "two-pass");
+    return inputs == KeepInputs::Int8 || isForwardOnly(optimizer) || asksTwoPasses(options);
 }
 
 // `isBlock`: there is no choice (keepsInputsAlone()).

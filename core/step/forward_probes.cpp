@@ -3,6 +3,7 @@
 #include "core/device/light_update.h"
 #include "core/model/layout.h"
 #include "core/plan/optimizer.h"
+#include "core/step/draw_counters.h"
 #include "core/step/state_places.h"
 
 #include <algorithm>
@@ -17,14 +18,7 @@ using P = ProbeLayout;
 
 static_assert(sizeof(StepScalars) <= P::kEach * sizeof(float));
 
-constexpr float kStep = 1e-3F;       // eps
-constexpr unsigned kNumberBits = 24; // of a weight or a chunk, below the number of the update
-constexpr std::uint64_t kOfSigns = std::uint64_t{1} << 63U;
-
-std::uint64_t numbered(const StepInputs& inputs, std::uint64_t number) noexcept
-{
-    return inputs.light.update << kNumberBits | number;
-}
+constexpr float kStep = 1e-3F; // eps
 
 } // namespace
 
@@ -89,7 +83,7 @@ Status ForwardProbes::drawSigns(const Weight& weight, std::int64_t chunk, std::i
 {
     return m_device.ops().projectionSigns(
         {scratch(P::kSigns, count), inputs.seed,
-            kOfSigns | numbered(inputs, weight.chunk + static_cast<std::uint64_t>(chunk))},
+            signCounter(inputs.light.update, weight.chunk + static_cast<std::uint64_t>(chunk))},
         stream);
 }
 
@@ -215,7 +209,7 @@ Status ForwardProbes::update(const Task& task, const StepInputs& inputs, Stream&
             args.decay = inputs.light.decay;
             args.decayed = weight.decayed;
             args.key = inputs.seed;
-            args.counter = numbered(inputs, weight.number);
+            args.counter = roundingCounter(inputs.light.update, weight.number);
             MR_TRY(m_device.ops().lightUpdate(args, stream));
         }
     }

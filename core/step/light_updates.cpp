@@ -1,6 +1,7 @@
 #include "core/step/light_updates.h"
 
 #include "core/model/layout.h"
+#include "core/step/draw_counters.h"
 #include "core/step/state_places.h"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ LightUpdates::LightUpdates(Device& device, const RunMemory& memory, const ParamT
     , m_memory(memory)
     , m_rule(infoOf(memory.optimizer()))
 {
-    std::int64_t number = 0;
+    std::uint64_t number = 0;
     for (const ParamGroup& from : table.groups) {
         const std::vector<WeightShape> shapes = weightShapes(from);
         Group& group = m_groups.emplace_back();
@@ -28,12 +29,6 @@ LightUpdates::LightUpdates(Device& device, const RunMemory& memory, const ParamT
             group.weights.push_back({shapes[i], group.layout.places[i], from.paramSlots[i].decayed,
                 ruleOf(m_rule.id, shapes[i], inBlock), number++});
     }
-}
-
-std::uint64_t LightUpdates::counterOf(std::uint64_t update, const Weight& weight) noexcept
-{
-    constexpr unsigned kNumberBits = 24; // of a weight, below the number of the update
-    return update << kNumberBits | static_cast<std::uint64_t>(weight.number);
 }
 
 TensorView LightUpdates::scratch(std::int64_t first, std::int64_t count) const
@@ -151,7 +146,6 @@ Status LightUpdates::project(const Task& task, const Weight& weight, const StepI
     const TensorView& scalars, Stream& stream)
 {
     constexpr std::uint64_t kRefresh = 200; // updates
-    constexpr std::uint64_t kOfSigns = std::uint64_t{1} << 63U;
     const auto& [rows, cols] = std::pair(weight.shape.rows, weight.shape.cols);
     const std::int64_t longer = std::max(rows, cols);
     const LightLayout& layout = groupOf(task).layout;
@@ -160,7 +154,7 @@ Status LightUpdates::project(const Task& task, const Weight& weight, const StepI
     const TensorView projected = scratch(weight.place.rows, longer);
     const TensorView squares = scratch(layout.rowSums, rows);
     MR_TRY(m_device.ops().projectionSigns(
-        {signs, inputs.seed, kOfSigns | counterOf((inputs.light.update - 1) / kRefresh, weight)},
+        {signs, inputs.seed, signCounter((inputs.light.update - 1) / kRefresh, weight.number)},
         stream));
     ProjectGradientArgs project{gradient, signs, scalars, {}, projected, rows < cols};
     if (project.overRows)
@@ -268,7 +262,7 @@ Status LightUpdates::update(
         args.decay = inputs.light.decay;
         args.decayed = weight.decayed;
         args.key = inputs.seed;
-        args.counter = counterOf(inputs.light.update, weight);
+        args.counter = roundingCounter(inputs.light.update, weight.number);
         MR_TRY(weight.rule == WeightRule::Rows ? updateRows(task, weight, inputs, args, stream)
                                                : m_device.ops().lightUpdate(args, stream));
     }

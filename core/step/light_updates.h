@@ -40,7 +40,7 @@ private:
         LightLayout::Place place;
         bool decayed = false;
         WeightRule rule{};
-        std::int64_t number = 0; // among all weights of the run
+        std::uint64_t number = 0; // among all weights of the run
 
         std::int64_t count() const noexcept { return shape.rows * shape.cols; }
     };
@@ -63,7 +63,6 @@ private:
         TensorView second;
     };
 
-    static std::uint64_t counterOf(std::uint64_t update, const Weight& weight) noexcept;
     Views viewsOf(const Weight& weight) const;
     ChosenRows chosenRowsOf(const Task& task, const Weight& weight) const;
     const Group& groupOf(const Task& task) const

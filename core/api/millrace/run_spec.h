@@ -195,6 +195,8 @@ std::string_view name(DeviceChoice v) noexcept;
 Result<DataFormat> parseDataFormat(std::string_view text);
 Result<PrecisionChoice> parsePrecision(std::string_view text);
 Result<RecomputeChoice> parseRecompute(std::string_view text);
+// Do policy options ask for a second backward (clip-mode=two-pass)?
+bool asksTwoPasses(const std::map<std::string, std::string>& policyOptions);
 Result<KeepInputs> parseKeepInputs(std::string_view text);
 Result<Optimizer> parseOptimizer(std::string_view text);
 Result<WeightFormat> parseWeightFormat(std::string_view text);

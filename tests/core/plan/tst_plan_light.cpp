@@ -364,7 +364,7 @@ void TestPlanLight::whatIsOutOfPlaceInTwoPassesIsFound()
             bench.erase(TaskKind::JoinNorm);
         },
         "backward begins again");
-    // Of the second pass: the update would read the sums of the first.
+    // The update of the second pass would read the sums of the first.
     broken(
         [](Bench& bench) {
             StepPlan& plan = bench.plan();

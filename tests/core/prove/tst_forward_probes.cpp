@@ -209,6 +209,10 @@ void TestForwardProbes::whatHasNoPlaceIsRefused()
     QVERIFY(refusal(run).find("makes no backward pass") != std::string::npos);
     run.options = {{"clip-mode", "two-pass"}};
     QVERIFY(refusal(run).find("makes no backward pass") != std::string::npos);
+    run.options.clear();
+    run.codedInputs = true;
+    QVERIFY(refusal(run).find("keeps no inputs of blocks") != std::string::npos);
+    run.codedInputs = false;
     run.policy = "streamed";
     run.options = {{"vocabulary", "host"}};
     QVERIFY(!refusal(run).empty());
