@@ -4,6 +4,7 @@
 #include "app/cli/data_options.h"
 #include "core/save/checkpoint.h"
 #include "core/telemetry/run_folder.h"
+#include "core/tokenizer/tokenizer.h"
 
 #include <millrace/library.h>
 #include <millrace/run_reader.h>
@@ -65,11 +66,16 @@ Result<Json> describeModel(const std::string& path)
     if (!model.ok())
         return model.status();
     const ModelInfo& info = model.value();
-    return Json{{"kind", "model"}, {"architecture", info.architecture}, {"dtype", info.dtype},
+    Json json{{"kind", "model"}, {"architecture", info.architecture}, {"dtype", info.dtype},
         {"parameters", info.parameters}, {"layers", info.layers}, {"hidden", info.hidden},
         {"vocab", info.vocab}, {"max_positions", info.maxPositions},
         {"tied_embedding", info.tiedEmbedding}, {"bytes", info.bytes},
         {"tokenizer", info.tokenizerKind}, {"problems", info.problems}};
+    if (std::error_code ignored; fs::exists(fs::path(path) / "tekken.json", ignored))
+        if (auto tokenizer = Tokenizer::open(path); tokenizer.ok())
+            if (const std::string_view note = tokenizer.value()->note(); !note.empty())
+                json["notes"].push_back(note);
+    return json;
 }
 
 Result<Json> describeHistory(const std::string& path)

@@ -102,6 +102,9 @@ std::map<std::string, std::string> readTemplateTokens(const fs::path& folder)
     takeTokens(config, tokens);
     if (!config.contains("added_tokens_decoder"))
         takeTokens(objectIn(folder / kMapFile), tokens);
+    const bool isTekken = isThere(folder / "tekken.json") && !isThere(folder / "tokenizer.json");
+    if (isTekken && !isThere(folder / kConfigFile)) // these names are fixed in such a file
+        tokens.insert({{"bos_token", "<s>"}, {"eos_token", "</s>"}});
     return tokens;
 }
 

@@ -187,8 +187,8 @@ std::string withoutQuantisation(std::string_view text)
 
 bool isCarried(const std::string& fileName)
 {
-    constexpr std::array<std::string_view, 5> kNames = {"special_tokens_map.json",
-        "generation_config.json", "added_tokens.json", "vocab.json", "merges.txt"};
+    constexpr std::array<std::string_view, 6> kNames = {"special_tokens_map.json",
+        "generation_config.json", "added_tokens.json", "vocab.json", "merges.txt", "tekken.json"};
     constexpr std::array<std::string_view, 3> kBegins = {"tokenizer", "chat_template", "LICENSE"};
     if (fileName.ends_with(".model") ||
         std::find(kNames.begin(), kNames.end(), fileName) != kNames.end())

@@ -24,6 +24,10 @@ class BpeModel final : public WordModel
 public:
     // `byteLevel`: words come as raw bytes.
     Status load(const JsonNode& node, bool byteLevel);
+    // A vocabulary of raw bytes in which a pair of tokens has the rank of what it makes, as
+    // tiktoken has it: a word that is a token is that, however it would be merged. `tokens`: by
+    // rank, the 256 bytes first; ids begin at `first`.
+    Status loadRanks(std::span<const std::string> tokens, TokenId first);
 
     std::string_view kind() const noexcept override { return "bpe"; }
     std::size_t maxWordBytes() const noexcept override { return std::size_t{256} << 20; }
@@ -48,6 +52,7 @@ private:
     Status addMerge(const JsonNode& list, std::size_t rank, TextPair texts);
     static bool readMerge(const nlohmann::json& value, TextPair& out);
     void loadBytes();
+    void loadRankedPairs(std::span<const std::string> tokens);
 
     TokenId ofCharacter(std::int32_t code) const noexcept; // -1: none
     Initial initial(std::string_view character) const;

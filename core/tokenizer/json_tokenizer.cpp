@@ -1,7 +1,9 @@
 #include "core/tokenizer/json_tokenizer.h"
 
 #include "core/base/file.h"
+#include "core/tokenizer/bpe_model.h"
 #include "core/tokenizer/special_tokens.h"
+#include "core/tokenizer/tekken_file.h"
 #include "core/tokenizer/text_encoding.h"
 #include "core/tokenizer/token_decoder.h"
 #include "core/tokenizer/unicode_text.h"
@@ -20,8 +22,14 @@ class JsonTokenizer final : public Tokenizer
 {
 public:
     Status load(const fs::path& file, const nlohmann::json& content);
+    Status loadTekken(const fs::path& file);
+    void setNote(std::string note) { m_note = std::move(note); }
 
-    std::string_view kind() const noexcept override { return m_stages.model->kind(); }
+    std::string_view kind() const noexcept override
+    {
+        return m_isTekken ? "tekken" : m_stages.model->kind();
+    }
+    std::string_view note() const noexcept override { return m_note; }
     std::int64_t vocabulary() const noexcept override
     {
         return static_cast<std::int64_t>(m_pieces.size());
@@ -44,12 +52,15 @@ private:
     Status loadStages(const JsonNode& root);
     Status loadModel(const JsonNode& root, const fs::path& folder);
     Status loadAdded();
+    Status loadTekkenControls(const TekkenFile& file, const fs::path& folder);
     std::unique_ptr<EncodeScratch> takeScratch() const;
 
     EncodingStages m_stages;
     TokenDecoder m_decoder;
     JsonHabits m_habits;
     std::vector<std::string> m_pieces; // by id; empty: a gap
+    std::string m_note;
+    bool m_isTekken = false;
 
     mutable std::mutex m_mutex;
     mutable std::vector<std::unique_ptr<EncodeScratch>> m_idle; // guarded by m_mutex
@@ -190,21 +201,73 @@ Status JsonTokenizer::load(const fs::path& file, const nlohmann::json& content)
     return loadAdded();
 }
 
+// All of them are control tokens, and BOS stands before every text, as in mistral-common. Tokens of
+// the vocabulary that spell one stay what they are.
+Status JsonTokenizer::loadTekkenControls(const TekkenFile& file, const fs::path& folder)
+{
+    for (std::size_t id = 0; id < file.controls.size(); ++id)
+        m_habits.added[static_cast<TokenId>(id)] = {static_cast<TokenId>(id), file.controls[id]};
+    MR_ASSIGN(TokenizerHabits beside, readTokenizerHabits(folder));
+    const auto idOf = [&](const std::string& named, std::string_view usual, TokenId& out) {
+        const auto found =
+            std::find(file.controls.begin(), file.controls.end(), named.empty() ? usual : named);
+        out =
+            found == file.controls.end() ? -1 : static_cast<TokenId>(found - file.controls.begin());
+        return named.empty() || out >= 0;
+    };
+    if (!idOf(beside.bosText, "<s>", m_habits.bos) || !idOf(beside.eosText, "</s>", m_habits.eos))
+        return Status::error(ErrorKind::InvalidArgument,
+            "special_tokens has no " + inQuotes(beside.bosText) + " or no " +
+                inQuotes(beside.eosText) + ", which tokenizer_config.json names");
+    m_habits.addsBos = m_habits.bos >= 0 && beside.addBos.value_or(true);
+    m_habits.addsEos = m_habits.eos >= 0 && beside.addEos.value_or(false);
+    return {};
+}
+
+Status JsonTokenizer::loadTekken(const fs::path& file)
+{
+    MR_ASSIGN(const TekkenFile read, readTekken(file));
+    m_isTekken = true;
+    nlohmann::json stages;
+    stages["pre_tokenizer"] = tekkenPreTokenizer(read.pattern);
+    stages["decoder"]["type"] = "ByteLevel";
+    Status loaded = loadStages(JsonNode(stages, ""));
+    auto model = std::make_unique<BpeModel>();
+    if (loaded.ok())
+        loaded = model->loadRanks(read.tokens, static_cast<TokenId>(read.controls.size()));
+    m_stages.model = std::move(model);
+    if (loaded.ok())
+        loaded = loadTekkenControls(read, file.parent_path());
+    return loaded.ok() ? loadAdded() : std::move(loaded);
+}
+
 } // namespace
 
 Result<std::unique_ptr<Tokenizer>> makeJsonTokenizer(
-    const fs::path& file, const nlohmann::json& content)
+    const fs::path& file, const nlohmann::json& content, std::string note)
 {
     auto tokenizer = std::make_unique<JsonTokenizer>();
     if (const Status loaded = tokenizer->load(file, content); !loaded.ok())
         return badTokenizer(file, loaded.message());
+    tokenizer->setNote(std::move(note));
     return std::unique_ptr<Tokenizer>(std::move(tokenizer));
 }
 
 Result<std::unique_ptr<Tokenizer>> openTokenizerJson(const fs::path& file)
 {
-    Result<nlohmann::json> content = readJsonObject(file);
-    return content.ok() ? makeJsonTokenizer(file, content.value()) : content.status();
+    MR_ASSIGN(nlohmann::json content, readJsonObject(file));
+    std::string note = takeTekkenPattern(file.parent_path(), content);
+    return makeJsonTokenizer(file, content, std::move(note));
+}
+
+Result<std::unique_ptr<Tokenizer>> openTekken(const fs::path& file)
+{
+    auto tokenizer = std::make_unique<JsonTokenizer>();
+    const Status loaded = tokenizer->loadTekken(file);
+    if (!loaded.ok())
+        return loaded.message().starts_with(file.string()) ? loaded
+                                                           : badTokenizer(file, loaded.message());
+    return std::unique_ptr<Tokenizer>(std::move(tokenizer));
 }
 
 } // namespace mr

@@ -1,5 +1,5 @@
-// A tokenizer from tokenizer.json (the Hugging Face tokenizers format), or from GPT-2's older
-// files, whose content is put into that form.
+// A tokenizer from tokenizer.json (the Hugging Face tokenizers format), from GPT-2's older files,
+// whose content is put into that form, or from Mistral's tekken.json, whose stages are the same.
 //
 // Errors   InvalidArgument names the file and the field.
 
@@ -17,8 +17,11 @@ Result<std::unique_ptr<Tokenizer>> openTokenizerJson(const std::filesystem::path
 // vocab.json and merges.txt: `file` is vocab.json.
 Result<std::unique_ptr<Tokenizer>> openGpt2Files(const std::filesystem::path& file);
 
-// Tokenizer from JSON in memory; `file` as for openTokenizerJson().
+// tekken.json (tekken_file.h).
+Result<std::unique_ptr<Tokenizer>> openTekken(const std::filesystem::path& file);
+
+// Tokenizer from JSON in memory; `file` as for openTokenizerJson(), `note` as Tokenizer::note().
 Result<std::unique_ptr<Tokenizer>> makeJsonTokenizer(
-    const std::filesystem::path& file, const nlohmann::json& content);
+    const std::filesystem::path& file, const nlohmann::json& content, std::string note = {});
 
 } // namespace mr

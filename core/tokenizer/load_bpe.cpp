@@ -172,4 +172,55 @@ Status BpeModel::load(const JsonNode& node, bool byteLevel)
     return {};
 }
 
+// All pairs of tokens that make a token, each with its rank: two ways to make one are equal.
+void BpeModel::loadRankedPairs(std::span<const std::string> tokens)
+{
+    struct Pair {
+        TokenId left;
+        TokenId right;
+        PairTable::Merge merge;
+    };
+    std::vector<Pair> pairs;
+    for (std::size_t rank = 0; rank < tokens.size(); ++rank) {
+        const std::string_view token = tokens[rank];
+        const TokenId id = m_whole.find(token)->second;
+        for (std::size_t cut = 1; cut < token.size(); ++cut) {
+            const auto left = m_whole.find(token.substr(0, cut));
+            const auto right = m_whole.find(token.substr(cut));
+            if (left != m_whole.end() && right != m_whole.end())
+                pairs.push_back(
+                    {left->second, right->second, {static_cast<std::uint32_t>(rank), id}});
+        }
+    }
+    m_merges.reserve(pairs.size());
+    for (const Pair& pair : pairs)
+        m_merges.put(pair.left, pair.right, pair.merge);
+}
+
+Status BpeModel::loadRanks(std::span<const std::string> tokens, TokenId first)
+{
+    m_byteLevel = true;
+    m_ignoreMerges = true;
+    const auto letters = byteLetters();
+    m_ids.reserve(tokens.size());
+    m_whole.reserve(tokens.size());
+    std::string spelled;
+    for (std::size_t rank = 0; rank < tokens.size(); ++rank) {
+        const TokenId id = first + static_cast<TokenId>(rank);
+        const auto [before, isNew] = m_whole.emplace(tokens[rank], id);
+        if (!isNew)
+            return Status::error(ErrorKind::InvalidArgument,
+                fmt::format("vocab[{}].token_bytes: rank {} has the same bytes", rank,
+                    before->second - first));
+        spelled.clear();
+        for (const char byte : tokens[rank])
+            appendCharacter(letters[static_cast<unsigned char>(byte)], spelled);
+        m_ids.emplace(spelled, id);
+    }
+    for (std::size_t byte = 0; byte < m_ofByte.size(); ++byte)
+        m_ofByte[byte] = m_whole.find(std::string(1, static_cast<char>(byte)))->second;
+    loadRankedPairs(tokens);
+    return {};
+}
+
 } // namespace mr

@@ -23,20 +23,18 @@ Result<fs::path> modelFile(const fs::path& path)
     std::error_code ignored;
     if (!fs::is_directory(path, ignored))
         return path;
-    for (const char* name : {"tokenizer.json", "tokenizer.model"})
+    for (const char* name : {"tokenizer.json", "tokenizer.model", "tekken.json"})
         if (fs::path file = path / name; fs::exists(file, ignored))
             return file;
     const bool merges = fs::exists(path / "merges.txt", ignored);
     if (fs::path file = path / "vocab.json"; merges && fs::exists(file, ignored))
         return file;
-    for (const char* other : {"tekken.json", "vocab.json"})
-        if (fs::exists(path / other, ignored))
-            return badTokenizer(path, std::string("has ") + other +
-                                          " but none of tokenizer.json, tokenizer.model, or "
-                                          "vocab.json with merges.txt");
-    return badTokenizer(path,
-        "has no tokenizer.json and no tokenizer.model, so its text cannot be turned into tokens; "
-        "put the model's tokenizer file into the folder");
+    if (fs::exists(path / "vocab.json", ignored))
+        return badTokenizer(path, "has vocab.json but none of tokenizer.json, tokenizer.model, "
+                                  "tekken.json, or merges.txt");
+    return badTokenizer(path, "has no tokenizer.json, no tokenizer.model and no tekken.json, so "
+                              "its text cannot be turned into tokens; "
+                              "put the model's tokenizer file into the folder");
 }
 
 Status checkNoPointer(const fs::path& file)
@@ -56,6 +54,8 @@ Result<std::unique_ptr<Tokenizer>> openFile(const fs::path& file)
     const std::string name = file.filename().string();
     if (name == "vocab.json")
         return openGpt2Files(file);
+    if (name.starts_with("tekken") && name.ends_with(".json"))
+        return openTekken(file);
     return name.ends_with(".json") ? openTokenizerJson(file) : openSentencePiece(file);
 }
 
@@ -88,17 +88,20 @@ std::unique_ptr<TextStream> Tokenizer::stream() const
 }
 
 // tokenizer.json comes first, as upstream: it may know tokens that were added later. One that
-// cannot be used steps back for a tokenizer.model, which is complete in itself.
+// cannot be used steps back for a tokenizer.model or tekken.json, which are complete in themselves.
 Result<std::unique_ptr<Tokenizer>> Tokenizer::open(const fs::path& path)
 {
     MR_ASSIGN(fs::path file, modelFile(path));
     Result<std::unique_ptr<Tokenizer>> opened = openFile(file);
     std::error_code ignored;
-    const fs::path other = path / "tokenizer.model";
-    if (opened.ok() || file == other || !fs::exists(other, ignored))
-        return opened;
-    Result<std::unique_ptr<Tokenizer>> second = openFile(other);
-    return second.ok() ? std::move(second) : std::move(opened);
+    for (const char* name : {"tokenizer.model", "tekken.json"}) {
+        const fs::path other = path / name;
+        if (opened.ok() || file == other || !fs::exists(other, ignored))
+            continue;
+        if (Result<std::unique_ptr<Tokenizer>> second = openFile(other); second.ok())
+            return second;
+    }
+    return opened;
 }
 
 Result<std::unique_ptr<Tokenizer>> Tokenizer::openFor(const fs::path& path, std::int64_t rows)

@@ -1,5 +1,6 @@
 // Tokenizer: text to ids and back. Two implementations: SentencePiece's files through its library,
-// and BPE and Unigram of our own for tokenizer.json and GPT-2's vocab.json with merges.txt.
+// and BPE and Unigram of our own for tokenizer.json, Mistral's tekken.json and GPT-2's vocab.json
+// with merges.txt.
 //
 // Text never turns into control tokens: "</s>" in a document is four or so ordinary pieces.
 //
@@ -61,7 +62,10 @@ public:
 
     virtual ~Tokenizer() = default;
 
-    virtual std::string_view kind() const noexcept = 0; // "sentencepiece", "bpe", "unigram"
+    // "sentencepiece", "bpe", "unigram", "tekken"
+    virtual std::string_view kind() const noexcept = 0;
+    // A sentence that the user should read: files beside each other that disagree. Empty: none.
+    virtual std::string_view note() const noexcept { return {}; }
     virtual std::int64_t vocabulary() const noexcept = 0;
     virtual TokenId bos() const noexcept = 0; // -1: none
     virtual TokenId eos() const noexcept = 0; // -1: none

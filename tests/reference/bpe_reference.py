@@ -25,6 +25,12 @@ QWEN2 = (
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 LLAMA3 = QWEN2.replace(r"|\p{N}|", r"|\p{N}{1,3}|")
+# Mistral's since its tekken.json: words are cut where capitals begin, and digits stand alone.
+_UPPER, _LOWER = r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}", r"\p{Ll}\p{Lm}\p{Lo}\p{M}"
+TEKKEN = (
+    rf"[^\r\n\p{{L}}\p{{N}}]?[{_UPPER}]*[{_LOWER}]+|[^\r\n\p{{L}}\p{{N}}]?[{_UPPER}]+[{_LOWER}]*"
+    r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
 DATASETS = [
     "tinyshakespeare.txt",
     "tinystories_197k.txt",
@@ -156,7 +162,7 @@ def byte_variants():
     yield "gpt2", {"pre_tokenizer": byte_level()}
     yield "prefix", {"pre_tokenizer": byte_level(add_prefix_space=True)}
     yield "whole", {"pre_tokenizer": no_regex}
-    for name, pattern in [("llama3", LLAMA3), ("qwen2", QWEN2)]:
+    for name, pattern in [("llama3", LLAMA3), ("qwen2", QWEN2), ("tekken", TEKKEN)]:
         yield name, {"pre_tokenizer": sequence(split(pattern, "Isolated"), no_regex)}
     yield "ignore_merges", {"pre_tokenizer": byte_level(), "model": {"ignore_merges": True}}
     for form in ["NFC", "NFD", "NFKC", "NFKD", "Lowercase", "StripAccents"]:

@@ -50,8 +50,8 @@ struct ModelInfo {
     std::int64_t vocab = 0;
     std::int64_t maxPositions = 0;
     bool tiedEmbedding = false;
-    std::uint64_t bytes = 0;   // size of the weight files
-    std::string tokenizerKind; // "bpe", "unigram", "sentencepiece"; empty: none that can be used
+    std::uint64_t bytes = 0;           // size of the weight files
+    std::string tokenizerKind;         // as Tokenizer::kind(); empty: none that can be used
     std::vector<std::string> problems; // empty: can be trained
     bool canBePlanned = false; // its config is known; without problems it can be trained, too
 };

@@ -110,7 +110,7 @@ void TstDatasetInfo::aModelWithoutATokenizerIsAProblem()
     const DatasetInfo info =
         look(m_folder.write("m.jsonl", "{\"prompt\":\"a\",\"response\":\"b\"}\n"), empty.path());
     QCOMPARE(info.rows, 1);
-    QVERIFY(contains(info.problems.at(0), "has no tokenizer.json and no tokenizer.model"));
+    QVERIFY(contains(info.problems.at(0), "has no tokenizer.json, no tokenizer.model"));
 }
 
 void TstDatasetInfo::aRefusalComesWithTheColumnsToChooseFrom()

@@ -152,7 +152,8 @@ private Q_SLOTS:
         fs::create_directories(m.path / "from/tokenizer_folder");
         const std::vector<std::string> carried = {"tokenizer.model", "tokenizer.json",
             "tokenizer_config.json", "special_tokens_map.json", "generation_config.json",
-            "chat_template.jinja", "added_tokens.json", "vocab.json", "merges.txt", "LICENSE.txt"};
+            "chat_template.jinja", "added_tokens.json", "vocab.json", "merges.txt", "LICENSE.txt",
+            "tekken.json"};
         for (const std::string& name : carried)
             put(m.path / "from" / name, name.ends_with(".json")
                                             ? "[\"content of " + name + "\"]\n "

@@ -361,9 +361,11 @@ void TstSentencepieceTokenizer::brokenConfigsAreNamed()
 void TstSentencepieceTokenizer::foldersWithoutAModelSayWhatIsThere()
 {
     const Folder folder;
-    QVERIFY(contains(refusal(folder.path()), "has no tokenizer.json and no tokenizer.model"));
+    QVERIFY(contains(refusal(folder.path()), "has no tokenizer.json, no tokenizer.model"));
+    folder.write("vocab.json", "{}");
+    QVERIFY(contains(refusal(folder.path()), "has vocab.json but none of"));
     folder.write("tekken.json", "{}");
-    QVERIFY(contains(refusal(folder.path()), "has tekken.json but none of"));
+    QVERIFY(contains(refusal(folder.path()), "tekken.json: config is missing"));
     folder.write("tokenizer.json", "{}");
     QVERIFY(contains(refusal(folder.path()), "tokenizer.json: model is missing"));
     QVERIFY(contains(refusal(folder.path("absent.model")), "absent.model"));
