@@ -52,6 +52,13 @@
             </translation>
         </message>
         <message numerus="yes">
+            <source>%n row(s) hold /no_think, which this model does not know: it is read as a word of the question.</source>
+            <translation>
+                <numerusform>%n row holds /no_think, which this model does not know: it is read as a word of the question.</numerusform>
+                <numerusform>%n rows hold /no_think, which this model does not know: it is read as a word of the question.</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
             <source>%n row(s) cannot be read (%1).</source>
             <translation>
                 <numerusform>%n row cannot be read (%1).</numerusform>

@@ -239,6 +239,16 @@
             </translation>
         </message>
         <message>
+            <source>%1 of the answers have an empty thought. A model trained on thousands of such rows unlearns to think.</source>
+            <translation>回答の %1 は思考が空です。このような行を何千も学習すると、モデルは考えなくなります。</translation>
+        </message>
+        <message numerus="yes">
+            <source>%n row(s) hold /no_think, which this model does not know: it is read as a word of the question.</source>
+            <translation>
+                <numerusform>%n 行に /no_think がありますが、このモデルはそれを切り替えとして認識せず、質問の一部として読みます。</numerusform>
+            </translation>
+        </message>
+        <message>
             <source>There is no file %1.</source>
             <translation>ファイル %1 がありません。</translation>
         </message>

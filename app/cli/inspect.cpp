@@ -111,6 +111,16 @@ Result<Json> describeDataset(const InspectOptions& options)
         {"trained_tokens", info.trainedTokens}, {"cut_rows", info.cutRows},
         {"empty_rows", info.emptyRows}, {"seq_len", info.seqLen}, {"packed_rows", info.packedRows},
         {"bytes", info.bytes}, {"problems", info.problems}};
+    if (info.answers > 0) {
+        json["answers"] = info.answers;
+        json["empty_thoughts"] = info.emptyThoughts;
+        json["unread_switches"] = info.unreadSwitches;
+    }
+    json["notes"] = info.notes;
+    for (const std::string& advice :
+        {thoughtAdvice(info.emptyThoughts, info.answers), switchAdvice(info.unreadSwitches)})
+        if (!advice.empty())
+            json["notes"].push_back(advice);
     if (info.refusal != DataRefusal::None)
         json["refusal"] = name(info.refusal);
     for (const DataReading& reading : info.readings)

@@ -188,8 +188,7 @@ int plan(const PlanOptions& options)
         return fail(planned.status(), options.json);
     auto reports = std::move(planned).value();
     for (PlanReport& report : reports)
-        if (!advice.empty())
-            report.advice.push_back(advice);
+        report.advice.insert(report.advice.end(), advice.begin(), advice.end());
     if (options.allMethods)
         showMethods(reports, data, options.json);
     else

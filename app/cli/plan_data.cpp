@@ -50,22 +50,22 @@ Result<LookedAt> lookAtData(RunSpec& spec)
     MR_ASSIGN(auto bytes, dataBytes(spec));
     if (bytes > kMostDataBytes) {
         MR_TRY(checkColumns(spec));
-        out.advice = "Only the columns of the data were looked at: " + formatBytes(bytes) +
-                     " are more than the " + formatBytes(kMostDataBytes) +
-                     " that a plan reads; `train` says what is in them.";
+        out.advice = {"Only the columns of the data were looked at: " + formatBytes(bytes) +
+                      " are more than the " + formatBytes(kMostDataBytes) +
+                      " that a plan reads; `train` says what is in them."};
         return out;
     }
     // A run that cannot be planned at all is refused by the plan itself.
     auto complete = completeForMachine(spec);
     const auto setup = complete.ok() ? setUpRun(complete.value(), 0).status() : complete.status();
     if (!setup.ok()) {
-        out.advice = "The data was not looked at: " + setup.message() + ".";
+        out.advice = {"The data was not looked at: " + setup.message() + "."};
         return out;
     }
     auto report = inspectRunData(complete.value());
     MR_TRY(report.status());
     out.report = std::move(report).value();
-    out.advice = packingAdvice(*out.report);
+    out.advice = dataAdvice(*out.report);
     spec.steps = stepCount(spec, out.report->batchRows());
     return out;
 }

@@ -10,12 +10,13 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace mr::app {
 
 struct LookedAt {
     std::optional<DataReport> report; // none: no data was named, or it was not read whole
-    std::string advice;
+    std::vector<std::string> advice;
 };
 
 // Reads the data as a run would and sets the steps of a run given in epochs. If the data has more

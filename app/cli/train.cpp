@@ -50,8 +50,8 @@ nlohmann::json startLine(const Engine& engine, const Device& device)
     json["data"] = nlohmann::json::parse(toJson(engine.data()));
     if (engine.products().wasMade())
         json["products"] = nlohmann::json::parse(toJson(engine.products()));
-    if (const std::string advice = packingAdvice(engine.data()); !advice.empty())
-        json["advice"] = {advice};
+    if (const std::vector<std::string> advice = dataAdvice(engine.data()); !advice.empty())
+        json["advice"] = advice;
     return json;
 }
 

@@ -86,6 +86,38 @@ std::string packingAdvice(const DataReport& report)
         percent(now));
 }
 
+std::string thoughtAdvice(std::int64_t emptyThoughts, std::int64_t answers)
+{
+    if (emptyThoughts == 0 || answers == 0)
+        return {};
+    return fmt::format(
+        "{} of the answers ({} of {}) have an empty thought. A model trained on thousands of such "
+        "rows unlearns to think: give them their thoughts, or leave them out if the model is to "
+        "think on.",
+        percent(static_cast<double>(emptyThoughts) / static_cast<double>(answers)), emptyThoughts,
+        answers);
+}
+
+std::string switchAdvice(std::int64_t unreadSwitches)
+{
+    if (unreadSwitches == 0)
+        return {};
+    return fmt::format("{} rows hold /no_think, which neither this model nor its chat template "
+                       "knows as a switch: it is read as a word of the question.",
+        unreadSwitches);
+}
+
+std::vector<std::string> dataAdvice(const DataReport& report)
+{
+    std::vector<std::string> out = report.notes;
+    for (const std::string& line :
+        {packingAdvice(report), thoughtAdvice(report.emptyThoughts, report.answers),
+            switchAdvice(report.unreadSwitches)})
+        if (!line.empty())
+            out.push_back(line);
+    return out;
+}
+
 std::string layoutNote(const DataReport& report)
 {
     return layoutNote(report.layout, report.mapping, report.unusedColumns);
@@ -128,6 +160,11 @@ std::string toJson(const DataReport& report)
     if (r.packedRows > 0) {
         json["packed_rows"] = r.packedRows;
         json["packed_padding"] = paddingOf(r, r.packedRows);
+    }
+    if (r.answers > 0) {
+        json["answers"] = r.answers;
+        json["empty_thoughts"] = r.emptyThoughts;
+        json["unread_switches"] = r.unreadSwitches;
     }
     json["layout"] = r.layout;
     json["mapping"] = r.mapping;

@@ -38,6 +38,10 @@ struct TokenCounts {
     std::uint64_t emptyRows = 0;  // nothing to train, left out
     std::uint64_t promptRows = 0; // a prompt and its answer, not text
     std::uint64_t trainedTokens = 0;
+    std::uint64_t answers = 0;       // of conversations, trained
+    std::uint64_t emptyThoughts = 0; // answers that begin with a thought that holds nothing
+    std::uint64_t unreadSwitches =
+        0; // rows that hold "/no_think" for a model that does not read it
 };
 
 // Every sequence of a dataset, tokenised once. Sequences are at most seqLen + 1 tokens: inputs are

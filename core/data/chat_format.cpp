@@ -192,6 +192,23 @@ bool ChatFormat::takesSystem() const
     return unwritten({{"messages", messages}}).none();
 }
 
+bool ChatFormat::readsNoThink() const
+{
+    const auto asked = [this](const char* role, std::string content) {
+        Json messages = {{{"role", "system"}, {"content", "instructions"}},
+            {{"role", "user"}, {"content", "question"}}};
+        messages[role == std::string_view("system") ? 0 : 1]["content"] = content;
+        Result<RenderedChat> out = write({{"messages", messages}}, true);
+        std::string text = out.ok() ? out.value().text() : std::string();
+        if (const std::size_t at = text.find(content); at != std::string::npos)
+            text.replace(at, content.size(), "millrace");
+        return text;
+    };
+    const std::string with = " " + std::string(kNoThink);
+    return asked("user", "question" + with) != asked("user", "question") ||
+           asked("system", "instructions" + with) != asked("system", "instructions");
+}
+
 const ChatTemplate& ChatFormat::templateOf(const Json& variables) const
 {
     return m_withTools.has_value() && variables.contains("tools") ? *m_withTools : m_plain;
@@ -229,6 +246,8 @@ Status ChatFormat::findBegin(const Json& variables, std::size_t message, Answer&
                              (!isBlank(m_habits.asking) && prompt.ends_with(m_habits.asking));
         return isUsual ? Status() : skipHeader(variables, message, out);
     }
+    if (isAsked && findOtherPrompt(variables, message, out))
+        return {};
     Json other = variables;
     other["messages"][message] = {{"role", "assistant"}, {"content", kSomeAnswer}};
     Result<RenderedChat> turn = first(adapted(other, m_habits), message + 1, false);
@@ -244,6 +263,23 @@ Status ChatFormat::findBegin(const Json& variables, std::size_t message, Answer&
         return withoutPrompt(message);
     out.begin = common;
     return {};
+}
+
+// A template that asks for a thought, or for none, unless it is told: the answer may be of the
+// other kind, and its prompt the one that asks for that.
+bool ChatFormat::findOtherPrompt(const Json& variables, std::size_t message, Answer& out) const
+{
+    Json other = variables;
+    for (const bool thinks : {true, false}) {
+        other["enable_thinking"] = thinks;
+        Result<RenderedChat> before = first(other, message, true);
+        const std::string prompt = before.ok() ? before.value().text() : std::string();
+        if (prompt.empty() || !out.text.starts_with(prompt))
+            continue;
+        out.begin = prompt.size();
+        return true;
+    }
+    return false;
 }
 
 // Templates that ask after a question only write a header before an answer that follows another one

@@ -4,11 +4,12 @@
 // Where the template marks them itself ({% generation %}) its word counts. Else a turn begins where
 // the prompt for it ends (the messages before it with the generation prompt) and ends with its end
 // token; both are found by rendering prefixes. A prompt that ends with a thought opened or left
-// empty ("<think>") and is followed by an answer without one counts up to there. Where the template
-// asks after a question only, the header of a further answer is known from the prompt after a
-// question. Many templates render old turns differently once new ones follow (thinking is dropped):
-// there each turn becomes a sequence of its own, rendered as it would be at its time, and trains
-// only its last turn.
+// empty ("<think>") and is followed by an answer without one counts up to there; a template that
+// asks for thoughts, or for none, unless it is told (enable_thinking) asks as the answer is. Where
+// the template asks after a question only, the header of a further answer is known from the prompt
+// after a question. Many templates render old turns differently once new ones follow (thinking is
+// dropped): there each turn becomes a sequence of its own, rendered as it would be at its time, and
+// trains only its last turn.
 //
 // Threads    const functions may be called from any number of threads at once.
 // Errors     InvalidArgument: a template that cannot be read, or refuses a conversation, or renders
@@ -64,6 +65,8 @@ public:
     ChatParts unwritten(const nlohmann::ordered_json& variables) const;
     // Whether a system message is written: templates refuse it, or leave it out.
     bool takesSystem() const;
+    // Whether the template looks for "/no_think" in a question or a system text.
+    bool readsNoThink() const;
 
 private:
     struct Answer;
@@ -74,6 +77,8 @@ private:
     Result<RenderedChat> first(
         const nlohmann::ordered_json& variables, std::size_t messages, bool prompt) const;
     Status findBegin(
+        const nlohmann::ordered_json& variables, std::size_t message, Answer& out) const;
+    bool findOtherPrompt(
         const nlohmann::ordered_json& variables, std::size_t message, Answer& out) const;
     Status skipHeader(
         const nlohmann::ordered_json& variables, std::size_t message, Answer& out) const;

@@ -1,6 +1,8 @@
 #include "core/data/chat_habits.h"
 
+#include "core/data/chat_parts.h"
 #include "core/data/conversation_forms.h"
+#include "core/data/white_space.h"
 #include "core/template/value.h"
 
 #include <algorithm>
@@ -16,6 +18,7 @@ constexpr const char* kQuestion = "millracequestion";
 constexpr const char* kAnswer = "millraceanswer";
 constexpr const char* kNext = "millracenext";
 constexpr const char* kArgument = "millraceargument";
+constexpr const char* kThinking = "millracethought";
 
 Json message(const char* role, Json content)
 {
@@ -82,6 +85,67 @@ void findArguments(const RenderChat& render, ChatHabits& habits)
         return;
     const std::string text = writtenCall(render, Json{{"key", kArgument}}.dump());
     habits.readsArgumentTexts = holds(text, kArgument);
+}
+
+std::size_t countOf(std::string_view text, std::string_view word)
+{
+    std::size_t count = 0;
+    for (std::size_t at = text.find(word); at != std::string_view::npos;
+         at = text.find(word, at + word.size()))
+        ++count;
+    return count;
+}
+
+// The thought as a part in front of the answer's own.
+void moveThoughtToParts(Json& message)
+{
+    Json parts = Json::array();
+    parts.push_back({{"type", "thinking"}, {"thinking", message["reasoning_content"]}});
+    const Json content = message["content"];
+    for (const Json& part : content.is_array() ? content : asParts(content.get<std::string>()))
+        parts.push_back(part);
+    message["content"] = std::move(parts);
+    for (const char* const name : {"reasoning_content", "thinking", "reasoning"})
+        message.erase(name);
+}
+
+bool hasThought(const Json& message)
+{
+    const auto found = message.find("reasoning_content");
+    return found != message.end() && found->is_string() && !found->get<std::string>().empty();
+}
+
+// No part of it is a thought by itself.
+bool isTextOnly(const Json& content)
+{
+    return content.is_string() || std::all_of(content.begin(), content.end(),
+                                      [](const Json& part) { return part.contains("text"); });
+}
+
+bool isThoughtFirst(std::string_view text)
+{
+    text.remove_prefix(std::min(text.find_first_not_of(kWhite), text.size()));
+    return text.starts_with(kThoughtBegin);
+}
+
+void findThoughts(const RenderChat& render, ChatHabits& habits)
+{
+    const auto writtenWith = [&](const Json& answer) {
+        return written(render, adapted(chat({message("user", kQuestion), answer}), habits));
+    };
+    Json answer = message("assistant", kAnswer);
+    answer["reasoning_content"] = answer["thinking"] = kThinking;
+    std::string own = writtenWith(answer);
+    if (habits.readsParts && !holds(own, kThinking)) {
+        habits.readsThoughtParts = true;
+        own = writtenWith(answer);
+        habits.readsThoughtParts = holds(own, kThinking) && writesContent(own);
+    }
+    if (!holds(own, kThinking))
+        return;
+    const std::string inside = writtenWith(
+        message("assistant", std::string("<think>\n") + kThinking + "\n</think>\n\n" + kAnswer));
+    habits.keepsInnerThoughts = countOf(inside, kThoughtEnd) > countOf(own, kThoughtEnd);
 }
 
 // The text behind `from`, up to `to`; to the end where that is empty. Nothing where one is missing.
@@ -172,6 +236,20 @@ std::string jsonText(const Json& json)
     return written ? out : json.dump();
 }
 
+void adaptThoughts(Json& message, const ChatHabits& habits)
+{
+    if (habits.keepsInnerThoughts && !hasThought(message) && isTextOnly(message["content"])) {
+        const std::string text = joinedText(message["content"]);
+        const Thought inside = thoughtIn(text);
+        if (isThoughtFirst(text) && !inside.thought.empty()) {
+            message["reasoning_content"] = message["thinking"] = inside.thought;
+            message["content"] = inside.answer;
+        }
+    }
+    if (habits.readsThoughtParts && hasThought(message))
+        moveThoughtToParts(message);
+}
+
 void adaptCalls(Json& message)
 {
     for (Json& call : message["tool_calls"]) {
@@ -195,6 +273,7 @@ ChatHabits findHabits(const RenderChat& render, const std::map<std::string, std:
     findContent(render, habits);
     findArguments(
         [&](const Json& v, bool prompt) { return render(adapted(v, habits), prompt); }, habits);
+    findThoughts(render, habits);
     const Json start = usualStart(render, habits);
     findAsking(render, start, habits);
     findUnasked(render, tokens, start, habits);
@@ -204,6 +283,8 @@ ChatHabits findHabits(const RenderChat& render, const std::map<std::string, std:
 Json adapted(Json variables, const ChatHabits& habits)
 {
     for (Json& message : variables["messages"]) {
+        if (message["role"] == "assistant")
+            adaptThoughts(message, habits);
         Json& content = message["content"];
         if (content.is_array() && !habits.readsParts)
             content = joinedText(content);

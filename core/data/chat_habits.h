@@ -17,6 +17,11 @@ struct ChatHabits {
     bool readsTexts = true;
     bool readsParts = false;
     bool readsArgumentTexts = false; // and not objects
+    // Reasoning is read as a part of content ({"type": "thinking", ...}) and under no other name.
+    bool readsThoughtParts = false;
+    // A thought within the text of an answer ("<think>...</think>") is written as it is, beside the
+    // template's own marks or without them, so it has to come under its name.
+    bool keepsInnerThoughts = false;
     // Text that the template writes unasked behind the end of the last answer.
     std::string unasked;
     // Text behind a question up to where the model goes on.

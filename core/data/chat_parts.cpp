@@ -12,7 +12,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kThoughtBegin = "<think>";
 constexpr std::size_t kTellingBytes = 32;
 constexpr std::array<const char*, 3> kReasoningFields{"reasoning_content", "thinking", "reasoning"};
 
@@ -44,30 +43,23 @@ bool hasCalls(const Json& message)
     return message.contains("tool_calls") && !message["tool_calls"].empty();
 }
 
-// A thought that stands in the text of an answer, and the answer behind it.
-struct Thought {
-    std::string thought;
-    std::string answer;
-};
-
-Thought thoughtIn(const std::string& text)
-{
-    const std::size_t end = text.rfind(kThoughtEnd);
-    if (end == std::string::npos)
-        return {{}, text};
-    std::string thought = text.substr(0, end);
-    if (const std::size_t begin = thought.find(kThoughtBegin); begin != std::string::npos)
-        thought.erase(0, begin + kThoughtBegin.size());
-    const std::string answer = text.substr(end + kThoughtEnd.size());
-    const std::size_t first = answer.find_first_not_of(kWhite);
-    return {trimmed(thought), first == std::string::npos ? std::string() : answer.substr(first)};
-}
-
 bool hasReasoning(const Json& message)
 {
     const bool field = message.contains("reasoning_content") &&
                        !trimmed(message["reasoning_content"].get<std::string>()).empty();
     return field || !thoughtIn(contentText(message)).thought.empty();
+}
+
+// Another thought in the place of each one that is there.
+void alterReasoning(Json& message)
+{
+    constexpr const char* kMore = " millrace";
+    for (const char* const name : kReasoningFields)
+        if (message.contains(name) && message[name].is_string())
+            message[name] = message[name].get<std::string>() + kMore;
+    std::string text = contentText(message);
+    if (const std::size_t end = text.rfind(kThoughtEnd); end != std::string::npos)
+        message["content"] = text.insert(end, kMore);
 }
 
 void eraseReasoning(Json& message)
@@ -197,7 +189,7 @@ private:
         if (!out.ok())
             return false;
         const std::string text = out.value().text();
-        eraseReasoning(list[message]);
+        alterReasoning(list[message]);
         return writesAlike(then, text);
     }
 
@@ -248,6 +240,46 @@ Result<ChatParts> partsToDrop(const DataSource& source)
             return out;
         rest.remove_prefix(name.size() + 1);
     }
+}
+
+Thought thoughtIn(const std::string& text)
+{
+    const std::size_t end = text.rfind(kThoughtEnd);
+    if (end == std::string::npos)
+        return {{}, text};
+    std::string thought = text.substr(0, end);
+    if (const std::size_t begin = thought.find(kThoughtBegin); begin != std::string::npos)
+        thought.erase(0, begin + kThoughtBegin.size());
+    const std::string answer = text.substr(end + kThoughtEnd.size());
+    const std::size_t first = answer.find_first_not_of(kWhite);
+    return {trimmed(thought), first == std::string::npos ? std::string() : answer.substr(first)};
+}
+
+bool beginsWithEmptyThought(std::string_view trained) noexcept
+{
+    // As templates open and close one; a prompt may have opened it already.
+    constexpr std::array<std::array<std::string_view, 2>, 4> kMarks{
+        {{kThoughtBegin, kThoughtEnd}, {"[THINK]", "[/THINK]"}, {"<seed:think>", "</seed:think>"},
+            {"<|channel|>analysis<|message|>", "<|end|>"}}};
+    const auto skipWhite = [](std::string_view text) {
+        text.remove_prefix(std::min(text.find_first_not_of(kWhite), text.size()));
+        return text;
+    };
+    return std::any_of(kMarks.begin(), kMarks.end(), [&](const auto& marks) {
+        std::string_view rest = skipWhite(trained);
+        if (rest.starts_with(marks[0]))
+            rest = skipWhite(rest.substr(marks[0].size()));
+        return rest.starts_with(marks[1]);
+    });
+}
+
+bool holdsNoThink(const Json& variables)
+{
+    return std::any_of(
+        variables["messages"].begin(), variables["messages"].end(), [](const Json& message) {
+            return hasRole(message, "user") &&
+                   contentText(message).find(kNoThink) != std::string::npos;
+        });
 }
 
 bool isTrainedAnswer(const Json& variables, std::size_t message)

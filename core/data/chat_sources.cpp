@@ -108,4 +108,11 @@ std::map<std::string, std::string> readTemplateTokens(const fs::path& folder)
     return tokens;
 }
 
+bool mayReadNoThink(const fs::path& folder)
+{
+    const nlohmann::json config = objectIn(folder / "config.json");
+    const auto type = config.find("model_type");
+    return type == config.end() || *type == "qwen3" || *type == "qwen3_moe";
+}
+
 } // namespace mr

@@ -24,4 +24,9 @@ Result<TemplateSources> readTemplateSources(const std::filesystem::path& modelFo
 // tokenizer_config.json has an "added_tokens_decoder". A name that is null is not there.
 std::map<std::string, std::string> readTemplateTokens(const std::filesystem::path& modelFolder);
 
+// Whether the model may have learned to answer "/no_think" in a question without thinking, which
+// no template needs to know for that: Qwen 3, and every model whose config.json does not name its
+// family.
+bool mayReadNoThink(const std::filesystem::path& modelFolder);
+
 } // namespace mr

@@ -118,7 +118,25 @@ Json callsOf(const Json& message)
     return out;
 }
 
-Status readMessage(const Json& message, std::size_t index, Json& out)
+// Takes the thoughts out of an assistant's list of parts; they are texts, or lists of text parts.
+Status takeThoughts(Json& content, std::size_t index, std::string& thought)
+{
+    Json kept = Json::array();
+    for (const Json& part : content) {
+        const bool isThought =
+            part.is_object() && part.contains("type") && part["type"] == "thinking";
+        if (!isThought) {
+            kept.push_back(part);
+            continue;
+        }
+        MR_ASSIGN(const Json text, readContent(part.value("thinking", Json()), index));
+        thought += joinedText(text);
+    }
+    content = std::move(kept);
+    return {};
+}
+
+Status readMessage(Json message, std::size_t index, Json& out)
 {
     const Json* const role = roleOf(message);
     if (role == nullptr || !role->is_string())
@@ -127,6 +145,14 @@ Status readMessage(const Json& message, std::size_t index, Json& out)
     if (known.empty())
         return badMessage(index, "has the role " + shownName(role->get<std::string>()) +
                                      "; known are system, user, assistant and tool");
+    if (known == "assistant" && message.contains("content") && message["content"].is_array()) {
+        std::string thought;
+        MR_TRY(takeThoughts(message["content"], index, thought));
+        if (!thought.empty() && firstOf(message, {"reasoning_content", "thinking", "reasoning"}))
+            return badMessage(index, "has a thought in its content and another one beside it");
+        if (!thought.empty())
+            message["reasoning_content"] = thought;
+    }
     const Json* const content = contentOf(message);
     Json calls = callsOf(message);
     if (content == nullptr && calls.empty())

@@ -69,6 +69,11 @@ Status countTokens(const DataSource& source, const DatasetShape& shape, const To
     info.trainedTokens = asCount(set.trainedTokens);
     info.cutRows = asCount(set.cutRows);
     info.emptyRows = asCount(set.emptyRows);
+    info.answers = asCount(set.answers);
+    info.emptyThoughts = asCount(set.emptyThoughts);
+    info.unreadSwitches = asCount(set.unreadSwitches);
+    if (!tokenizer.note().empty())
+        info.notes.emplace_back(tokenizer.note());
     MR_TRY(read);
     MR_TRY(set.unwritten.check(set.rows));
     if (set.count() == 0)

@@ -117,6 +117,9 @@ Status ParallelTokenSet::append(const TokenSet& piece)
     m_set.emptyRows += piece.emptyRows;
     m_set.promptRows += piece.promptRows;
     m_set.trainedTokens += piece.trainedTokens;
+    m_set.answers += piece.answers;
+    m_set.emptyThoughts += piece.emptyThoughts;
+    m_set.unreadSwitches += piece.unreadSwitches;
     m_set.unwritten.append(piece.unwritten);
     for (std::int64_t i = 0; i < piece.count(); ++i) {
         MR_TRY(piece.sequences.read(i, m_sequence));

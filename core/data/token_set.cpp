@@ -1,4 +1,5 @@
 #include "core/base/thread.h"
+#include "core/data/chat_sources.h"
 #include "core/data/conversation.h"
 #include "core/data/pair_format.h"
 #include "core/data/parallel_token_set.h"
@@ -103,6 +104,7 @@ Status TokenSetBuilder::openChat()
         ChatFormat::open(m_options.modelFolder, m_options.chatTemplate, m_tokenizer));
     m_chat.emplace(std::move(format));
     m_takesSystem = m_chat->takesSystem();
+    m_readsNoThink = mayReadNoThink(m_options.modelFolder) || m_chat->readsNoThink();
     return {};
 }
 
@@ -139,16 +141,29 @@ Status TokenSetBuilder::addChat(nlohmann::ordered_json conversation, const Docum
         return {};
     }
     MR_ASSIGN(std::vector<TrainedChat> chats, m_chat->render(conversation));
+    m_set.unreadSwitches += !m_readsNoThink && holdsNoThink(conversation) ? 1 : 0;
     const std::size_t before = m_staged.size();
     bool cut = false;
     for (const TrainedChat& chat : chats) {
         MR_ASSIGN(ChatTokens tokens, encodeChat(chat, m_tokenizer));
+        countAnswers(chat);
         cut |= tokens.ids.size() > static_cast<std::size_t>(m_options.seqLen) + 1;
         stage(std::move(tokens));
     }
     m_set.cutRows += cut ? 1 : 0;
     m_set.emptyRows += m_staged.size() == before ? 1 : 0;
     return {};
+}
+
+void TokenSetBuilder::countAnswers(const TrainedChat& chat)
+{
+    const std::string text = chat.chat.text();
+    for (const TextSpan& span : chat.trained) {
+        const std::string_view answer =
+            std::string_view(text).substr(span.begin, span.end - span.begin);
+        m_set.emptyThoughts += beginsWithEmptyThought(answer) ? 1 : 0;
+    }
+    m_set.answers += chat.trained.size();
 }
 
 void TokenSetBuilder::stage(ChatTokens&& tokens)

@@ -58,6 +58,7 @@ private:
     Status addChatMl(const std::string& text, const Document& document);
     // Whether the row is written by the model's chat template.
     bool takesTemplate(const Document& document);
+    void countAnswers(const TrainedChat& chat);
     // Keeps a sequence of a conversation until all of its row could be written.
     void stage(ChatTokens&& tokens);
     Status addStaged();
@@ -82,6 +83,7 @@ private:
     std::vector<std::uint8_t> m_trained; // the current sequence's
     std::optional<ChatFormat> m_chat;    // once a conversation came
     bool m_takesSystem = false;          // m_chat has a turn for a system text
+    bool m_readsNoThink = true;          // the model does, or it is not known
     std::optional<bool> m_hasTemplate;   // once it was looked for
     std::vector<ChatTokens> m_staged;    // the current row's
 };

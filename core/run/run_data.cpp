@@ -108,6 +108,9 @@ void packRows(const RunSpec& spec, RunData& data)
     r.cutRows = static_cast<std::int64_t>(train.cutRows);
     r.emptyRows = static_cast<std::int64_t>(train.emptyRows);
     r.promptRows = static_cast<std::int64_t>(train.promptRows);
+    r.answers = static_cast<std::int64_t>(train.answers);
+    r.emptyThoughts = static_cast<std::int64_t>(train.emptyThoughts);
+    r.unreadSwitches = static_cast<std::int64_t>(train.unreadSwitches);
     for (const TokenSet* set : {&data.train, &data.eval})
         if (set->badRows)
             for (const auto& [reason, rows] : set->badRows->skipped())
@@ -139,6 +142,8 @@ Result<RunData> readRunData(const RunSpec& spec, std::int64_t vocab)
     data.report.layout = data.train.layout;
     data.report.mapping = data.train.mapping;
     data.report.unusedColumns = data.train.unusedColumns;
+    if (const std::string_view note = data.tokenizer->note(); !note.empty())
+        data.report.notes.emplace_back(note);
     MR_TRY(findTemplate(spec, data));
     MR_TRY(findEvalSet(spec, data));
     if (data.train.count() == 0 || data.train.trainedTokens == 0)

@@ -180,6 +180,12 @@ void RunJournal::reportData()
         messageOfStart(EventLevel::Info, "layout", "data: " + layout);
     if (const std::string advice = packingAdvice(data); !advice.empty())
         messageOfStart(EventLevel::Info, "packing", advice);
+    for (const std::string& note : data.notes)
+        messageOfStart(EventLevel::Warning, "tokenizer", note);
+    if (const std::string advice = thoughtAdvice(data.emptyThoughts, data.answers); !advice.empty())
+        messageOfStart(EventLevel::Warning, "thoughts", advice);
+    if (const std::string advice = switchAdvice(data.unreadSwitches); !advice.empty())
+        messageOfStart(EventLevel::Warning, "switches", advice);
 }
 
 void RunJournal::startSampler()

@@ -68,6 +68,22 @@ QString refusedText(const RefusedRows& rows)
            DatasetSection::tr("The first: %1").arg(QString::fromStdString(rows.first));
 }
 
+// Answers that would unlearn thinking, and switches that nobody reads; empty: there are none.
+QString thinkingText(const DatasetInfo& info)
+{
+    QStringList lines;
+    if (info.emptyThoughts > 0)
+        lines << DatasetSection::tr("%1 of the answers have an empty thought. A model trained on "
+                                    "thousands of such rows unlearns to think.")
+                     .arg(percentText(100.0 * static_cast<double>(info.emptyThoughts) /
+                                      static_cast<double>(info.answers)));
+    if (info.unreadSwitches > 0)
+        lines << DatasetSection::tr("%n row(s) hold /no_think, which this model does not know: it "
+                                    "is read as a word of the question.",
+            nullptr, static_cast<int>(info.unreadSwitches));
+    return lines.join(QLatin1Char('\n'));
+}
+
 } // namespace
 
 // Refusals that can be mended on this page are worded for it.
@@ -128,8 +144,9 @@ void DatasetSection::showPacking()
 void DatasetSection::showInfo()
 {
     if (m_info->problems.empty()) {
-        const bool doubtful =
-            m_info->cutRows > 0 || m_info->emptyRows > 0 || !m_info->rowsSkipped.empty();
+        const bool doubtful = m_info->cutRows > 0 || m_info->emptyRows > 0 ||
+                              m_info->emptyThoughts > 0 || m_info->unreadSwitches > 0 ||
+                              !m_info->notes.empty() || !m_info->rowsSkipped.empty();
         m_message->show(
             doubtful ? MessageLabel::Kind::Warning : MessageLabel::Kind::Good, summary(*m_info));
         return;
@@ -163,6 +180,10 @@ QString DatasetSection::summary(const DatasetInfo& info) const
         lines << tr(
             "%n row(s) cannot be read and are left out (%1).", nullptr, sum(info.rowsSkipped))
                      .arg(reasonsOf(info.rowsSkipped));
+    if (const QString thinking = thinkingText(info); !thinking.isEmpty())
+        lines << thinking;
+    for (const std::string& note : info.notes)
+        lines << QString::fromStdString(note);
     return lines.join(QLatin1Char('\n'));
 }
 

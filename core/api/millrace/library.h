@@ -120,7 +120,11 @@ struct DatasetInfo {
     std::int64_t trainedTokens = 0;
     std::int64_t cutRows = 0;
     std::int64_t emptyRows = 0;
-    std::int64_t seqLen = 0;     // that rows were cut to
+    std::int64_t answers = 0;        // of conversations, trained
+    std::int64_t emptyThoughts = 0;  // answers that begin with a thought that holds nothing
+    std::int64_t unreadSwitches = 0; // rows with "/no_think", for a model that does not read it
+    std::vector<std::string> notes;  // what to know of the model's files, and no problem
+    std::int64_t seqLen = 0;         // that rows were cut to
     std::int64_t packedRows = 0; // micro-batch rows if short sequences share them; else `sequences`
     std::uint64_t bytes = 0;
     std::vector<PreviewRow> preview;
@@ -141,7 +145,11 @@ struct DataReport {
     std::int64_t emptyRows = 0;                        // nothing to train, left out
     std::int64_t promptRows = 0;                       // a prompt and its answer, not text
     std::map<std::string, std::int64_t> rowsSkipped{}; // that cannot be read, by reason
-    std::int64_t sequences = 0;                        // to train on
+    std::int64_t answers = 0;                          // as in DatasetInfo
+    std::int64_t emptyThoughts = 0;                    // as in DatasetInfo
+    std::int64_t unreadSwitches = 0;                   // as in DatasetInfo
+    std::vector<std::string> notes{};
+    std::int64_t sequences = 0; // to train on
     std::int64_t evalSequences = 0;
     std::int64_t inputs = 0; // tokens of an epoch that are computed, padding aside
     std::int64_t seqLen = 0;
@@ -164,6 +172,11 @@ bool isMostlyPadded(double share) noexcept;
 // the meaning of the columns.
 std::string describeData(const DataReport& report);
 std::string packingAdvice(const DataReport& report);
+// Answers with an empty thought and switches that the model does not read; empty: none.
+std::string thoughtAdvice(std::int64_t emptyThoughts, std::int64_t answers);
+std::string switchAdvice(std::int64_t unreadSwitches);
+// All advice and notes of the data.
+std::vector<std::string> dataAdvice(const DataReport& report);
 // "Alpaca: prompt=instruction, response=output; not used: "id"".
 std::string layoutNote(const DataReport& report);
 std::string layoutNote(const std::string& layout, const std::map<std::string, std::string>& mapping,
