@@ -2,6 +2,7 @@
 
 #include "core/data/chat_sources.h"
 #include "core/data/chat_templates.h"
+#include "core/data/chat_thoughts.h"
 #include "core/data/white_space.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 #include "core/data/chat_habits.h"
 
-#include "core/data/chat_parts.h"
+#include "core/data/chat_thoughts.h"
 #include "core/data/conversation_forms.h"
 #include "core/data/white_space.h"
 #include "core/template/value.h"

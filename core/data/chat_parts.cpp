@@ -1,8 +1,8 @@
 #include "core/data/chat_parts.h"
 
 #include "core/base/shown_text.h"
+#include "core/data/chat_thoughts.h"
 #include "core/data/conversation_forms.h"
-#include "core/data/white_space.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -18,14 +18,6 @@ constexpr std::array<const char*, 3> kReasoningFields{"reasoning_content", "thin
 std::size_t indexOf(ChatPart part) noexcept
 {
     return static_cast<std::size_t>(part);
-}
-
-std::string trimmed(const std::string& text)
-{
-    const std::size_t begin = text.find_first_not_of(kWhite);
-    if (begin == std::string::npos)
-        return {};
-    return text.substr(begin, text.find_last_not_of(kWhite) + 1 - begin);
 }
 
 std::string contentText(const Json& message)
@@ -46,7 +38,7 @@ bool hasCalls(const Json& message)
 bool hasReasoning(const Json& message)
 {
     const bool field = message.contains("reasoning_content") &&
-                       !trimmed(message["reasoning_content"].get<std::string>()).empty();
+                       !trimmedText(message["reasoning_content"].get<std::string>()).empty();
     return field || !thoughtIn(contentText(message)).thought.empty();
 }
 
@@ -95,7 +87,7 @@ void dropCalls(Json& variables)
 {
     keepMessages(variables, [](Json& message) {
         const bool called = message.erase("tool_calls") > 0;
-        return !hasRole(message, "tool") && !(called && trimmed(contentText(message)).empty());
+        return !hasRole(message, "tool") && !(called && trimmedText(contentText(message)).empty());
     });
 }
 
@@ -105,7 +97,7 @@ ChatParts partsIn(const Json& variables)
     out[indexOf(ChatPart::Tools)] = variables.contains("tools");
     for (std::size_t i = 0; i < variables["messages"].size(); ++i) {
         const Json& message = variables["messages"][i];
-        const bool said = !trimmed(contentText(message)).empty();
+        const bool said = !trimmedText(contentText(message)).empty();
         if (hasRole(message, "system") && said)
             out.set(indexOf(ChatPart::System));
         if (hasCalls(message) || (hasRole(message, "tool") && said))
@@ -154,7 +146,7 @@ private:
 
     bool textIsLost(std::size_t message) const
     {
-        const std::string text = trimmed(contentText(m_variables["messages"][message]));
+        const std::string text = trimmedText(contentText(m_variables["messages"][message]));
         const bool isLong = text.size() >= kTellingBytes; // shorter ones stand anywhere
         if (text.empty() || (isLong && m_whole.find(text) != std::string::npos))
             return false;
@@ -240,46 +232,6 @@ Result<ChatParts> partsToDrop(const DataSource& source)
             return out;
         rest.remove_prefix(name.size() + 1);
     }
-}
-
-Thought thoughtIn(const std::string& text)
-{
-    const std::size_t end = text.rfind(kThoughtEnd);
-    if (end == std::string::npos)
-        return {{}, text};
-    std::string thought = text.substr(0, end);
-    if (const std::size_t begin = thought.find(kThoughtBegin); begin != std::string::npos)
-        thought.erase(0, begin + kThoughtBegin.size());
-    const std::string answer = text.substr(end + kThoughtEnd.size());
-    const std::size_t first = answer.find_first_not_of(kWhite);
-    return {trimmed(thought), first == std::string::npos ? std::string() : answer.substr(first)};
-}
-
-bool beginsWithEmptyThought(std::string_view trained) noexcept
-{
-    // As templates open and close one; a prompt may have opened it already.
-    constexpr std::array<std::array<std::string_view, 2>, 4> kMarks{
-        {{kThoughtBegin, kThoughtEnd}, {"[THINK]", "[/THINK]"}, {"<seed:think>", "</seed:think>"},
-            {"<|channel|>analysis<|message|>", "<|end|>"}}};
-    const auto skipWhite = [](std::string_view text) {
-        text.remove_prefix(std::min(text.find_first_not_of(kWhite), text.size()));
-        return text;
-    };
-    return std::any_of(kMarks.begin(), kMarks.end(), [&](const auto& marks) {
-        std::string_view rest = skipWhite(trained);
-        if (rest.starts_with(marks[0]))
-            rest = skipWhite(rest.substr(marks[0].size()));
-        return rest.starts_with(marks[1]);
-    });
-}
-
-bool holdsNoThink(const Json& variables)
-{
-    return std::any_of(
-        variables["messages"].begin(), variables["messages"].end(), [](const Json& message) {
-            return hasRole(message, "user") &&
-                   contentText(message).find(kNoThink) != std::string::npos;
-        });
 }
 
 bool isTrainedAnswer(const Json& variables, std::size_t message)

@@ -32,23 +32,6 @@ struct PartWords {
 };
 extern const std::array<PartWords, kChatParts> kPartWords;
 
-// The reasoning in an answer's text stands between these.
-inline constexpr std::string_view kThoughtBegin = "<think>";
-inline constexpr std::string_view kThoughtEnd = "</think>";
-inline constexpr std::string_view kNoThink = "/no_think";
-
-// A thought that stands in the text of an answer, and the answer behind it.
-struct Thought {
-    std::string thought;
-    std::string answer;
-};
-Thought thoughtIn(const std::string& text);
-// Whether an answer, as it is trained, begins with a thought that holds nothing.
-bool beginsWithEmptyThought(std::string_view trained) noexcept;
-
-// Whether a question holds "/no_think", which asks some models for an answer without a thought.
-bool holdsNoThink(const nlohmann::ordered_json& variables);
-
 // Whether `message` is an answer that is trained.
 bool isTrainedAnswer(const nlohmann::ordered_json& variables, std::size_t message);
 

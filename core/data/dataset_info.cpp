@@ -36,6 +36,21 @@ Status readRows(const DataSource& source, const DatasetShape& shape, const TextC
     return read;
 }
 
+void takeCounts(const TokenSet& set, const Tokenizer& tokenizer, DatasetInfo& info)
+{
+    info.rows = asCount(set.rows);
+    info.sequences = set.count();
+    info.tokens = asCount(set.sequences.tokens());
+    info.trainedTokens = asCount(set.trainedTokens);
+    info.cutRows = asCount(set.cutRows);
+    info.emptyRows = asCount(set.emptyRows);
+    info.answers = asCount(set.answers);
+    info.emptyThoughts = asCount(set.emptyThoughts);
+    info.unreadSwitches = asCount(set.unreadSwitches);
+    if (!tokenizer.note().empty())
+        info.notes.emplace_back(tokenizer.note());
+}
+
 // Tokenises every row and keeps the first ones as they will be trained.
 Status countTokens(const DataSource& source, const DatasetShape& shape, const Tokenizer& tokenizer,
     const TokenSetOptions& options, std::size_t previewRows, DatasetInfo& info)
@@ -61,19 +76,9 @@ Status countTokens(const DataSource& source, const DatasetShape& shape, const To
     const Status read = readRows(source, shape, {options.split}, take, bad);
     info.rowsSkipped = bad.skipped();
     info.rowsRefused = bad.refused();
-    info.rows = asCount(set.rows);
+    takeCounts(set, tokenizer, info);
     info.seqLen = options.seqLen;
     info.packedRows = PackedRows::pack(set.sequences, options.seqLen).count();
-    info.sequences = set.count();
-    info.tokens = asCount(set.sequences.tokens());
-    info.trainedTokens = asCount(set.trainedTokens);
-    info.cutRows = asCount(set.cutRows);
-    info.emptyRows = asCount(set.emptyRows);
-    info.answers = asCount(set.answers);
-    info.emptyThoughts = asCount(set.emptyThoughts);
-    info.unreadSwitches = asCount(set.unreadSwitches);
-    if (!tokenizer.note().empty())
-        info.notes.emplace_back(tokenizer.note());
     MR_TRY(read);
     MR_TRY(set.unwritten.check(set.rows));
     if (set.count() == 0)

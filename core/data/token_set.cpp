@@ -1,5 +1,6 @@
 #include "core/base/thread.h"
 #include "core/data/chat_sources.h"
+#include "core/data/chat_thoughts.h"
 #include "core/data/conversation.h"
 #include "core/data/pair_format.h"
 #include "core/data/parallel_token_set.h"

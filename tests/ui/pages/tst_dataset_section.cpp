@@ -7,6 +7,7 @@
 #include "pages/new_run_page.h"
 #include "pages/reading_choice.h"
 #include "support/test_room.h"
+#include "text/format.h"
 #include "text/theme_colors.h"
 #include "theme.h"
 #include "ui/support/fake_services.h"
@@ -243,6 +244,23 @@ private slots:
         QTRY_VERIFY(m_data->info());
         QVERIFY(!m_page->spec().data.front().skipBadRows);
         QVERIFY(!isShown(m_data->skip()));
+    }
+
+    void emptyThoughtsAndUnreadSwitchesAreSaidInBothLanguages()
+    {
+        open(kChatData);
+        QTRY_VERIFY(m_data->info());
+        QCOMPARE(m_data->message()->kind(), MessageLabel::Kind::Warning);
+        const QString said = m_data->message()->text();
+        QVERIFY2(said.contains(percentText(41.0) + " of the answers have an empty thought."),
+            qPrintable(said));
+        QVERIFY2(said.contains("12 rows hold /no_think"), qPrintable(said));
+        QVERIFY2(said.contains("than the tekken.json beside it"), qPrintable(said));
+
+        m_language.choose("ja");
+
+        QTRY_VERIFY(m_data->message()->text().contains("は思考が空です"));
+        QVERIFY(m_data->message()->text().contains("12 行に /no_think がありますが"));
     }
 
     void bothAreSaidInJapanese()

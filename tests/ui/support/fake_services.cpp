@@ -359,6 +359,10 @@ DatasetInfo fakeChats()
     info.mapping = {{"messages", "messages"}, {"tools", "tools"}};
     info.cutRows = 0;
     info.emptyRows = 2;
+    info.answers = 4000;
+    info.emptyThoughts = 1640;
+    info.unreadSwitches = 12;
+    info.notes = {"tokenizer.json cuts words in another way than the tekken.json beside it"};
     PreviewRow chat = previewRow(1,
         {"<|im_start|>", "user", "\n", "How", " many", " eggs", "?", "<|im_end|>", "\n",
             "<|im_start|>", "assistant", "\n"},
