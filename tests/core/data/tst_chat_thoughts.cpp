@@ -81,6 +81,7 @@ private Q_SLOTS:
     void thoughtsAreHandedOnAsParts();
     void partsOfTheDataAreThoughts();
     void thoughtWithinTheTextComesUnderItsName();
+    void thoughtThatTheTemplateReadsInTheTextStaysThere();
     void thoughtThatTheTemplateCutsOffIsRefused();
     void channelsOfEveryTurnAreTrainedAtItsTime();
     void channelsWithinTheTextAreRefused();
@@ -171,6 +172,18 @@ void TstChatThoughts::thoughtWithinTheTextComesUnderItsName()
     QVERIFY(contains(shown(Case(kChatMl).build(inside)), "{<think>~x~</think>~~b[|im_end|]}"));
     const std::string named = row({kAsked, message("assistant", "Write <think>x</think> so.")});
     QVERIFY(contains(shown(Case(kThinks).build(named)), "Write <think>x</think> so."));
+}
+
+void TstChatThoughts::thoughtThatTheTemplateReadsInTheTextStaysThere()
+{
+    const Case chat(turns("{{ m.content if '</think>' in m.content else '<think>' + thought + "
+                          "'</think>' + m.content }}",
+        ""));
+    QVERIFY(contains(
+        shown(chat.build(row({kAsked, message("assistant", "<think>\nx\n</think>\n\nb")}))),
+        "{<think>~x~</think>~~b[|im_end|]}"));
+    QVERIFY(contains(
+        shown(chat.build(row({kAsked, answer("b", "x")}))), "{<think>x</think>b[|im_end|]}"));
 }
 
 // DeepSeek's templates do so, and the answer keeps the line feeds behind the thought.

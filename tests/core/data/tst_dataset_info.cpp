@@ -1,5 +1,6 @@
 // Datasets, good or broken, as the New run page and `inspect` show them.
 
+#include "core/tokenizer/small_bpe.h"
 #include "core/tokenizer/small_tokenizer.h"
 #include "support/test_room.h"
 
@@ -36,6 +37,7 @@ private Q_SLOTS:
     void columnsThatAreNotUsedAreNamed();
     void whatMayBeMeantIsListed();
     void conversationsAskForATemplateOfAModelWithoutOne();
+    void notesOfTheTokenizerAndEmptyThoughtsAreKnown();
 
 private:
     Folder m_folder;
@@ -181,6 +183,28 @@ void TstDatasetInfo::filesThatAreNotThereAreAStatus()
     QVERIFY(!info.ok());
     QVERIFY(contains(info.status().message(), "absent.jsonl"));
     QVERIFY(info.status().kind() == ErrorKind::Io);
+}
+
+void TstDatasetInfo::notesOfTheTokenizerAndEmptyThoughtsAreKnown()
+{
+    const Folder model;
+    writeSmallBpe(model);
+    model.write("tekken.json", R"({"config": {"pattern": "[a-z]"}})");
+    model.write("config.json", R"({"model_type": "llama"})");
+    model.write("chat_template.jinja",
+        "{% for m in messages %}{{ m.role + ': ' }}{% if m.role == 'assistant' %}"
+        "{{ '<think></think>' }}{% endif %}{{ m.content + '</s>' }}{% endfor %}"
+        "{% if add_generation_prompt %}assistant: {% endif %}");
+    const DatasetInfo info =
+        look(m_folder.write("thoughts.jsonl", R"({"prompt":"/no_think a","response":"b"})"
+                                              "\n"),
+            model.path());
+    QVERIFY2(info.problems.empty(), info.problems.empty() ? "" : info.problems[0].c_str());
+    QCOMPARE(info.answers, 1);
+    QCOMPARE(info.emptyThoughts, 1);
+    QCOMPARE(info.unreadSwitches, 1);
+    QCOMPARE(info.notes.size(), std::size_t{1});
+    QVERIFY(contains(info.notes[0], "cuts words in another way"));
 }
 
 MR_TEST(TstDatasetInfo)

@@ -316,7 +316,7 @@ void TstTekkenTokenizer::damagedFilesNeverCrash()
 {
     const std::string whole = smallTekken().dump();
     std::uint32_t state = 7;
-    for (int round = 0; round < 60; ++round) {
+    for (std::size_t round = 0; round < 60; ++round) {
         std::string broken = whole.substr(0, round < 10 ? whole.size() * round / 10 : whole.size());
         for (int hit = 0; hit < 5 && !broken.empty(); ++hit) {
             state = state * 1664525 + 1013904223;
