@@ -5,6 +5,7 @@
 #include "gpu/stream_handle.h"
 #include "gpu/trace_range.h"
 
+#include <string>
 #include <utility>
 
 namespace mr::gpu {
@@ -217,6 +218,60 @@ public:
         MR_TRY(checkAttentionBackward(args));
         const TraceRange range("attentionBackward");
         return noted(launchAttentionBackward(args, m_attention, streamHandle(stream)));
+    }
+
+    Status causalConv(const CausalConvArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkCausalConv(args));
+        return missing("causalConv", stream);
+    }
+
+    Status causalConvBackward(const CausalConvBackwardArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkCausalConvBackward(args));
+        return missing("causalConvBackward", stream);
+    }
+
+    Status gatedDelta(const GatedDeltaArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkGatedDelta(args));
+        return missing("gatedDelta", stream);
+    }
+
+    Status gatedDeltaBackward(const GatedDeltaBackwardArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkGatedDeltaBackward(args));
+        return missing("gatedDeltaBackward", stream);
+    }
+
+    Status gatedNorm(const GatedNormArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkGatedNorm(args));
+        return missing("gatedNorm", stream);
+    }
+
+    Status gatedNormBackward(const GatedNormBackwardArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkGatedNormBackward(args));
+        return missing("gatedNormBackward", stream);
+    }
+
+    Status splitQueries(const SplitQueriesArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkSplitQueries(args));
+        return missing("splitQueries", stream);
+    }
+
+    Status gateHeads(const GateHeadsArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkGateHeads(args));
+        return missing("gateHeads", stream);
+    }
+
+    Status gateHeadsBackward(const GateHeadsBackwardArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkGateHeadsBackward(args));
+        return missing("gateHeadsBackward", stream);
     }
 
     Status swiglu(const SwigluArgs& args, Stream& stream) override
@@ -448,6 +503,12 @@ public:
     }
 
 private:
+    static Status missing(const char* op, const Stream& /*stream*/)
+    {
+        return Status::error(
+            ErrorKind::InvalidArgument, std::string(op) + ": the CUDA device does not have it yet");
+    }
+
     Status noted(Status status) const
     {
         if (!status.ok() && m_onFailure)

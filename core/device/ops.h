@@ -27,6 +27,7 @@
 #include "core/device/input_codes.h"
 #include "core/device/light_update.h"
 #include "core/device/loss_ops.h"
+#include "core/device/recurrent_ops.h"
 #include "core/device/tensor.h"
 
 #include <millrace/status.h>
@@ -563,6 +564,15 @@ public:
     virtual Status headNormRopeBackward(const HeadNormRopeBackwardArgs& args, Stream& stream) = 0;
     virtual Status attention(const AttentionArgs& args, Stream& stream) = 0;
     virtual Status attentionBackward(const AttentionBackwardArgs& args, Stream& stream) = 0;
+    virtual Status causalConv(const CausalConvArgs& args, Stream& stream) = 0;
+    virtual Status causalConvBackward(const CausalConvBackwardArgs& args, Stream& stream) = 0;
+    virtual Status gatedDelta(const GatedDeltaArgs& args, Stream& stream) = 0;
+    virtual Status gatedDeltaBackward(const GatedDeltaBackwardArgs& args, Stream& stream) = 0;
+    virtual Status gatedNorm(const GatedNormArgs& args, Stream& stream) = 0;
+    virtual Status gatedNormBackward(const GatedNormBackwardArgs& args, Stream& stream) = 0;
+    virtual Status splitQueries(const SplitQueriesArgs& args, Stream& stream) = 0;
+    virtual Status gateHeads(const GateHeadsArgs& args, Stream& stream) = 0;
+    virtual Status gateHeadsBackward(const GateHeadsBackwardArgs& args, Stream& stream) = 0;
     virtual Status swiglu(const SwigluArgs& args, Stream& stream) = 0;
     virtual Status swigluBackward(const SwigluBackwardArgs& args, Stream& stream) = 0;
     virtual Status softcap(const SoftcapArgs& args, Stream& stream) = 0;

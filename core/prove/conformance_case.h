@@ -156,6 +156,9 @@ void addLightUpdateCases(Table& table);
 void addChosenRowCases(Table& table);
 void addFp8Cases(Table& table);
 void addDoraCases(Table& table);
+void addConvCases(Table& table);
+void addDeltaCases(Table& table);
+void addGatedCases(Table& table);
 
 // All of them.
 Table wholeTable();

@@ -131,6 +131,51 @@ public:
         return forward("attentionBackward", &Ops::attentionBackward, args, stream);
     }
 
+    Status causalConv(const CausalConvArgs& args, Stream& stream) override
+    {
+        return forward("causalConv", &Ops::causalConv, args, stream);
+    }
+
+    Status causalConvBackward(const CausalConvBackwardArgs& args, Stream& stream) override
+    {
+        return forward("causalConvBackward", &Ops::causalConvBackward, args, stream);
+    }
+
+    Status gatedDelta(const GatedDeltaArgs& args, Stream& stream) override
+    {
+        return forward("gatedDelta", &Ops::gatedDelta, args, stream);
+    }
+
+    Status gatedDeltaBackward(const GatedDeltaBackwardArgs& args, Stream& stream) override
+    {
+        return forward("gatedDeltaBackward", &Ops::gatedDeltaBackward, args, stream);
+    }
+
+    Status gatedNorm(const GatedNormArgs& args, Stream& stream) override
+    {
+        return forward("gatedNorm", &Ops::gatedNorm, args, stream);
+    }
+
+    Status gatedNormBackward(const GatedNormBackwardArgs& args, Stream& stream) override
+    {
+        return forward("gatedNormBackward", &Ops::gatedNormBackward, args, stream);
+    }
+
+    Status splitQueries(const SplitQueriesArgs& args, Stream& stream) override
+    {
+        return forward("splitQueries", &Ops::splitQueries, args, stream);
+    }
+
+    Status gateHeads(const GateHeadsArgs& args, Stream& stream) override
+    {
+        return forward("gateHeads", &Ops::gateHeads, args, stream);
+    }
+
+    Status gateHeadsBackward(const GateHeadsBackwardArgs& args, Stream& stream) override
+    {
+        return forward("gateHeadsBackward", &Ops::gateHeadsBackward, args, stream);
+    }
+
     Status swiglu(const SwigluArgs& args, Stream& stream) override
     {
         return forward("swiglu", &Ops::swiglu, args, stream);

@@ -244,6 +244,54 @@ public:
             [this, args] { cpu::attentionBackward(args, m_pool, m_scratch); });
     }
 
+    Status causalConv(const CausalConvArgs& args, Stream& stream) override
+    {
+        return pooled<checkCausalConv, cpu::causalConv>(args, stream);
+    }
+
+    Status causalConvBackward(const CausalConvBackwardArgs& args, Stream& stream) override
+    {
+        return pooled<checkCausalConvBackward, cpu::causalConvBackward>(args, stream);
+    }
+
+    Status gatedDelta(const GatedDeltaArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkGatedDelta(args));
+        return on(stream).enqueue([this, args] { cpu::gatedDelta(args, m_pool, m_scratch); });
+    }
+
+    Status gatedDeltaBackward(const GatedDeltaBackwardArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkGatedDeltaBackward(args));
+        return on(stream).enqueue(
+            [this, args] { cpu::gatedDeltaBackward(args, m_pool, m_scratch); });
+    }
+
+    Status gatedNorm(const GatedNormArgs& args, Stream& stream) override
+    {
+        return pooled<checkGatedNorm, cpu::gatedNorm>(args, stream);
+    }
+
+    Status gatedNormBackward(const GatedNormBackwardArgs& args, Stream& stream) override
+    {
+        return pooled<checkGatedNormBackward, cpu::gatedNormBackward>(args, stream);
+    }
+
+    Status splitQueries(const SplitQueriesArgs& args, Stream& stream) override
+    {
+        return pooled<checkSplitQueries, cpu::splitQueries>(args, stream);
+    }
+
+    Status gateHeads(const GateHeadsArgs& args, Stream& stream) override
+    {
+        return pooled<checkGateHeads, cpu::gateHeads>(args, stream);
+    }
+
+    Status gateHeadsBackward(const GateHeadsBackwardArgs& args, Stream& stream) override
+    {
+        return pooled<checkGateHeadsBackward, cpu::gateHeadsBackward>(args, stream);
+    }
+
     Status swiglu(const SwigluArgs& args, Stream& stream) override
     {
         return pooled<checkSwiglu, cpu::swiglu>(args, stream);

@@ -55,6 +55,23 @@ void rope(const RopeArgs& args, ThreadPool& pool);
 void swiglu(const SwigluArgs& args, ThreadPool& pool);
 void swigluBackward(const SwigluBackwardArgs& args, ThreadPool& pool);
 
+// causal_conv.cpp
+void causalConv(const CausalConvArgs& args, ThreadPool& pool);
+void causalConvBackward(const CausalConvBackwardArgs& args, ThreadPool& pool);
+
+// gated_delta.cpp
+void gatedDelta(const GatedDeltaArgs& args, ThreadPool& pool, Scratch& scratch);
+
+// gated_delta_backward.cpp
+void gatedDeltaBackward(const GatedDeltaBackwardArgs& args, ThreadPool& pool, Scratch& scratch);
+
+// gated_heads.cpp
+void gatedNorm(const GatedNormArgs& args, ThreadPool& pool);
+void gatedNormBackward(const GatedNormBackwardArgs& args, ThreadPool& pool);
+void splitQueries(const SplitQueriesArgs& args, ThreadPool& pool);
+void gateHeads(const GateHeadsArgs& args, ThreadPool& pool);
+void gateHeadsBackward(const GateHeadsBackwardArgs& args, ThreadPool& pool);
+
 // loss.cpp
 void softcap(const SoftcapArgs& args, ThreadPool& pool);
 void crossEntropy(const CrossEntropyArgs& args, ThreadPool& pool);
