@@ -142,6 +142,7 @@ Status checkGatedDeltaBackward(const GatedDeltaBackwardArgs& a)
         .tensor("borders", a.borders, DType::F32,
             {recurrentBlocks(rows), s.valueHeads, s.keyDim, s.valueDim})
         .tensor("partial", a.partial, DType::F32, {kDeltaPlanes, rows, s.valueHeads})
+        .optional("scratch", a.scratch, DType::F32, {deltaScratch(rows, s)})
         .status();
 }
 

@@ -112,11 +112,22 @@ struct GatedDeltaBackwardArgs {
     TensorView gradTimeBias; // (valueHeads), G; likewise
     TensorView borders;      // (recurrentBlocks(T), valueHeads, keyDim, valueDim), F32, scratch
     TensorView partial;      // (kDeltaPlanes, T, valueHeads), F32, scratch
+    TensorView scratch;      // (deltaScratch(T, shape)), F32; data null: none. The CPU
+                             // device needs none, the CUDA device does
     DeltaShape shape;
     std::int64_t firstGate = 0;
     bool accumulate = false; // into gradLogDecay and gradTimeBias
 };
 inline constexpr std::int64_t kDeltaPlanes = 2; // terms of gradLogDecay, of gradTimeBias
+
+// Elements of GatedDeltaBackwardArgs::scratch: gradients of states at borders; v - S^T k and the
+// gradient of d by row and value head; gradients of normed q and k by row and key head.
+constexpr std::int64_t deltaScratch(std::int64_t rows, const DeltaShape& shape) noexcept
+{
+    const std::int64_t state = std::int64_t{shape.keyDim} * shape.valueDim;
+    return recurrentBlocks(rows) * shape.valueHeads * state +
+           2 * rows * (shape.valueColumns() + shape.keyColumns());
+}
 
 // Per head of dim: r = 1 / sqrt(mean(x^2) + eps), out = weight (x r) (z sigmoid(z)), in F32 and
 // stored once. weight is shared by heads.

@@ -278,6 +278,9 @@ Table wholeTable()
     addChosenRowCases(table);
     addFp8Cases(table);
     addDoraCases(table);
+    addConvCases(table);
+    addDeltaCases(table);
+    addGatedCases(table);
     return table;
 }
 

@@ -244,7 +244,8 @@ DeltaBackward deltaBackward(CaseRun& run, DType type, const DeltaCase& s, const 
         b.gradOut.view, run.blank(type, {s.rows, s.shape.columns()}), heldGates(run, type, s),
         b.decayBefore.view, b.biasBefore.view,
         run.blank(DType::F32, {recurrentBlocks(s.rows), heads, s.shape.keyDim, s.shape.valueDim}),
-        run.blank(DType::F32, {kDeltaPlanes, s.rows, heads}), s.shape, s.firstGate, false};
+        run.blank(DType::F32, {kDeltaPlanes, s.rows, heads}),
+        run.blank(DType::F32, {deltaScratch(s.rows, s.shape)}), s.shape, s.firstGate, false};
     return b;
 }
 
@@ -367,6 +368,7 @@ void backwardAlone(CaseRun& run, DType type, const DeltaCase& s, const DeltaInpu
         alone.gradLogDecay = {};
         alone.gradTimeBias = {};
         alone.borders = args.borders.rows(0, recurrentBlocks(count));
+        alone.scratch.dims[0] = deltaScratch(count, s.shape);
         alone.partial = run.blank(DType::F32, {kDeltaPlanes, count, s.shape.valueHeads});
         run.call(run.ops().gatedDeltaBackward(alone, run.stream()));
     }

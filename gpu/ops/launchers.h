@@ -50,6 +50,25 @@ Status launchAttention(const AttentionArgs& args, AttentionChoice& choice, cudaS
 Status launchAttentionBackward(
     const AttentionBackwardArgs& args, AttentionChoice& choice, cudaStream_t stream);
 
+// causal_conv.cu
+Status launchCausalConv(const CausalConvArgs& args, cudaStream_t stream);
+Status launchCausalConvBackward(const CausalConvBackwardArgs& args, cudaStream_t stream);
+
+// gated_delta.cu
+Status launchGatedDelta(const GatedDeltaArgs& args, cudaStream_t stream);
+
+// gated_delta_backward.cu
+Status launchGatedDeltaBackward(const GatedDeltaBackwardArgs& args, cudaStream_t stream);
+
+// gated_norm.cu
+Status launchGatedNorm(const GatedNormArgs& args, cudaStream_t stream);
+Status launchGatedNormBackward(const GatedNormBackwardArgs& args, cudaStream_t stream);
+
+// gate_heads.cu
+Status launchSplitQueries(const SplitQueriesArgs& args, cudaStream_t stream);
+Status launchGateHeads(const GateHeadsArgs& args, cudaStream_t stream);
+Status launchGateHeadsBackward(const GateHeadsBackwardArgs& args, cudaStream_t stream);
+
 // swiglu.cu
 Status launchSwiglu(const SwigluArgs& args, cudaStream_t stream);
 Status launchSwigluBackward(const SwigluBackwardArgs& args, cudaStream_t stream);

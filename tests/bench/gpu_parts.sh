@@ -5,13 +5,14 @@
 # Needs: timed and skip of gpu_run.sh, the figures of gpu_figures.sh, gpu_machine.sh, millrace, here.
 
 ops=(accumulate adamw adamwCompact adapterNorms add attention attentionBackward averageSquares
-    biasGradient cast codeProduct columnDots columnEnergy columnSquares crossEntropy decodeInputs
-    dequantizeNf4 dropout embed embedBackward encodeInputs fill finishGradient gatherColumns
+    biasGradient cast causalConv causalConvBackward codeProduct columnDots columnEnergy columnSquares crossEntropy decodeInputs
+    dequantizeNf4 dropout embed embedBackward encodeInputs fill finishGradient gateHeads
+    gateHeadsBackward gatedDelta gatedDeltaBackward gatedNorm gatedNormBackward gatherColumns
     headNormRope headNormRopeBackward join joinSoftmax lightStepSize lightUpdate linear
     linearBackwardInput linearBackwardWeight normBlocks
     normJoin projectedStep projectGradient projectionSigns quantize rmsNorm rmsNormBackward rope
     rowAdamw rowSquares scaleColumns scatterColumns selectRows softcap softmaxGradient softmaxPart
-    split sum swiglu swigluBackward windowProduct)
+    split splitQueries sum swiglu swigluBackward windowProduct)
 
 was_skipped() { [[ $verdict == skipped* ]]; }
 

@@ -61,7 +61,7 @@ struct TimeRow {
 
 auto allOps()
 {
-    return std::array{modelOps(), weightOps(), adapterOps()};
+    return std::array{modelOps(), weightOps(), adapterOps(), recurrentOps()};
 }
 
 std::vector<const CountedOp*> chosenOps(const Options& options, const ModelShape& model)

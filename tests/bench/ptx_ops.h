@@ -27,5 +27,7 @@ std::span<const CountedOp> modelOps();
 std::span<const CountedOp> weightOps();
 // An adapter beside frozen weights, which may be in 4 bits.
 std::span<const CountedOp> adapterOps();
+// Layers with a state and gates, at the sizes of one model.
+std::span<const CountedOp> recurrentOps();
 
 } // namespace mr::bench

@@ -76,6 +76,20 @@ constexpr Reason kReasons[] = {
     {"lightStepSize", false, false, true, kVectors},
     {"projectionSigns", false, false, true, kVectors},
     {"projectedStep", false, false, true, kVectors},
+    {"causalConv/causalConvKernel", true, false, false,
+        "a thread loads the weights of its channels one by one, once for 64 rows; they stay in the "
+        "first cache"},
+    {"causalConv/convHistoryKernel", false, false, true, kVectors},
+    {"causalConvBackward/causalConvBackwardKernel", true, false, false,
+        "weights as in causalConv, and their gradients, a few numbers for 64 rows"},
+    {"gatedDelta", true, false, true,
+        "gates are one number a row and head; the loop over a column of the state steps through "
+        "it and three staged vectors, and waits for shared memory, not for addresses"},
+    {"gatedDeltaBackward/deltaChunkKernel", true, true, true,
+        "the rows of a chunk and its states are read from the first cache an element at a time, "
+        "each lane at a row of its own"},
+    {"gatedDeltaBackward/deltaSumKernel", true, false, true, kVectors},
+    {"splitQueries", false, false, true, kCopies},
     {"selectRows", true, false, true,
         "all lanes read the number of the same row, which stays in the first cache; once in 200 "
         "updates"},

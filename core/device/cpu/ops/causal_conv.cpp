@@ -54,8 +54,19 @@ public:
 
     void load(const T* from, float* to) const noexcept
     {
+        if (m_count == kConvStrip) { // a loop of constant length
+            for (std::int64_t c = 0; c < kConvStrip; ++c)
+                to[c] = toFloat(from[c]);
+            return;
+        }
         for (std::int64_t c = 0; c < kConvStrip; ++c)
             to[c] = c < m_count ? toFloat(from[c]) : 0.0F;
+    }
+
+    void store(const float* sum, T* to) const noexcept
+    {
+        for (std::int64_t c = 0; c < m_count; ++c)
+            to[c] = fromFloat<T>(sum[c]);
     }
 
     // Inputs of rows [from, end), those before row 0 from `history` (K - 1, channels) if there is.
@@ -114,9 +125,7 @@ void forwardStrip(const CausalConvArgs& args, std::int64_t block, std::int64_t s
         if (args.silu)
             for (std::int64_t c = 0; c < kConvStrip; ++c)
                 sum[c] = sum[c] * sigmoid(sum[c]);
-        T* out = args.out.as<T>() + t * args.out.dims[1] + conv.begin();
-        for (std::int64_t c = 0; c < conv.count(); ++c)
-            out[c] = fromFloat<T>(sum[c]);
+        conv.store(sum, args.out.as<T>() + t * args.out.dims[1] + conv.begin());
     }
 }
 
@@ -204,8 +213,7 @@ private:
         }
         T* to =
             m_args.gradX.as<T>() + t * m_args.gradX.dims[1] + m_args.firstColumn + m_conv.begin();
-        for (std::int64_t c = 0; c < m_conv.count(); ++c)
-            to[c] = fromFloat<T>(sum[c]);
+        m_conv.store(sum, to);
     }
 
     void sumTap(std::int64_t tap, float* to) noexcept
