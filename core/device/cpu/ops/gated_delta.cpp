@@ -52,12 +52,14 @@ public:
     void run(std::int64_t head, std::int64_t begin, std::int64_t end) noexcept
     {
         std::fill(m_b.state, m_b.state + m_s.stateFloats(), 0.0F);
-        float* kept = m_args.state.as<float>() + head * m_s.keyDim * m_s.valueDim;
+        float* kept = m_args.state.as<float>();
+        if (kept)
+            kept += head * m_s.keyDim * m_s.valueDim;
         if (begin == 0 && m_args.continues)
             stateToStrips(m_s, kept, m_b.state);
         for (std::int64_t first = begin; first < end; first += kRecurrentRows)
             runChunk(head, first, std::min(kRecurrentRows, end - first));
-        if (m_args.state.data && end == m_args.mixed.dims[0])
+        if (kept && end == m_args.mixed.dims[0])
             stateFromStrips(m_s, m_b.state, kept);
     }
 
