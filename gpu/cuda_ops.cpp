@@ -335,6 +335,13 @@ public:
         return noted(launchSum(args, streamHandle(stream)));
     }
 
+    Status scale(const ScaleArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkScale(args));
+        const TraceRange range("scale");
+        return noted(launchScale(args, streamHandle(stream)));
+    }
+
     Status add(const AddArgs& args, Stream& stream) override
     {
         MR_TRY(checkAdd(args));

@@ -20,9 +20,18 @@ namespace {
 constexpr const char* kMostKeysWords = "mostKeys must not be negative";
 constexpr const char* kTurnWords = "want rotaryDim even, above 0 and at most headDim";
 
+constexpr const char* kFirstHeadWords =
+    "want heads of at least one element, all of them within a row, and firstHead 0 with kvHeads";
+
 bool turns(int rotaryDim, int headDim) noexcept
 {
     return rotaryDim > 0 && rotaryDim % 2 == 0 && rotaryDim <= headDim;
+}
+
+// The columns that heads [firstHead, firstHead + heads) end at.
+std::int64_t endOfHeads(int firstHead, int heads, int headDim) noexcept
+{
+    return (std::int64_t{firstHead} + heads) * headDim;
 }
 
 // Names of a HeadNorm's tensors.
@@ -49,13 +58,23 @@ void checkTurnedHeads(Checker& check, const char* name, const TensorView& packed
 {
     const std::int64_t tokens = packed.dims[0];
     const std::int64_t positions = a.cosTable.dims[0];
-    check.leads(name, packed, 2)
-        .holds(checks::packedColumns(a.heads, a.kvHeads, a.headDim) > 0, kHeadWords)
-        .tensor(name, packed, packed.dtype,
-            {tokens, checks::packedColumns(a.heads, a.kvHeads, a.headDim)})
-        .holds(turns(a.rotaryDim, a.headDim), kTurnWords);
+    const bool isOneSide = a.kvHeads == 0;
+    check.leads(name, packed, 2);
+    if (isOneSide)
+        check.holds(a.heads > 0 && a.headDim > 0 && a.firstHead >= 0 &&
+                        endOfHeads(a.firstHead, a.heads, a.headDim) <= packed.dims[1],
+            kFirstHeadWords);
+    else
+        check.holds(packedColumns(a.heads, a.kvHeads, a.headDim) > 0, kHeadWords)
+            .holds(a.firstHead == 0, kFirstHeadWords)
+            .tensor(
+                name, packed, packed.dtype, {tokens, packedColumns(a.heads, a.kvHeads, a.headDim)});
+    check.holds(a.rotaryDim == 0 || turns(a.rotaryDim, a.headDim), kTurnWords);
     checkHeadNorm(check, kQueryNames, a.queries, packed.dtype, tokens, a.heads, a.headDim);
-    checkHeadNorm(check, kKeyNames, a.keys, packed.dtype, tokens, a.kvHeads, a.headDim);
+    if (!isOneSide)
+        checkHeadNorm(check, kKeyNames, a.keys, packed.dtype, tokens, a.kvHeads, a.headDim);
+    if (a.rotaryDim == 0)
+        return;
     check.tensor("positions", a.positions, DType::I32, {tokens})
         .tensor("cosTable", a.cosTable, DType::F32, {positions, a.rotaryDim / 2})
         .tensor("sinTable", a.sinTable, DType::F32, {positions, a.rotaryDim / 2});
@@ -317,10 +336,10 @@ Status checkRope(const RopeArgs& a)
     return Checker("rope")
         .leads("x", a.x, 2)
         .tensor("positions", a.positions, DType::I32, {a.x.dims[0]})
-        .holds(a.heads >= 0, "heads must not be negative")
+        .holds(a.heads >= 0 && a.firstHead >= 0, "heads and firstHead must not be negative")
         .holds(turns(a.rotaryDim, a.headDim), kTurnWords)
-        .holds(static_cast<std::int64_t>(a.heads) * a.headDim <= a.x.dims[1],
-            "x has fewer columns than heads * headDim")
+        .holds(endOfHeads(a.firstHead, a.heads, a.headDim) <= a.x.dims[1],
+            "x has fewer columns than its heads")
         .tensor("cosTable", a.cosTable, DType::F32, {positions, a.rotaryDim / 2})
         .tensor("sinTable", a.sinTable, DType::F32, {positions, a.rotaryDim / 2})
         .status();

@@ -36,6 +36,7 @@ Status checkDecodeInputs(const DecodeInputsArgs& args);
 Status checkDequantizeNf4(const DequantizeNf4Args& args);
 Status checkCodeProduct(const CodeProductArgs& args);
 Status checkRope(const RopeArgs& args);
+Status checkScale(const ScaleArgs& args);
 Status checkHeadNormRope(const HeadNormRopeArgs& args);
 Status checkHeadNormRopeBackward(const HeadNormRopeBackwardArgs& args);
 Status checkAttention(const AttentionArgs& args);

@@ -22,6 +22,17 @@ Status checkAdd(const AddArgs& a)
         .status();
 }
 
+Status checkScale(const ScaleArgs& a)
+{
+    return Checker("scale")
+        .leads("x", a.x, a.x.rank)
+        .holds(a.out.dtype == a.x.dtype && isCompute(a.x.dtype),
+            "x and out must have one type, F32 or BF16")
+        .holds(a.out.count() == a.x.count(), "x and out must have the same count")
+        .holds(a.out.data || a.x.count() == 0, "out has no memory")
+        .status();
+}
+
 Status checkDropout(const DropoutArgs& a)
 {
     return Checker("dropout")

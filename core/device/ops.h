@@ -231,9 +231,15 @@ struct CodeProductArgs {
     bool accumulate = false;
 };
 
-// Rotates the first `heads` heads of every row by the angle positions[t] * inv_freq, of each the
-// first rotaryDim elements (half-split pairs: i with i + rotaryDim/2); the others stay. For q and k
-// of a packed row: heads + kvHeads. inverse rotates back, which is the backward pass.
+// Which elements of a head turn together.
+enum class RopePairs : std::uint8_t {
+    Halves,    // i with i + rotaryDim / 2
+    Neighbours // 2 i with 2 i + 1
+};
+
+// Rotates heads [firstHead, firstHead + heads) of every row by the angle positions[t] * inv_freq,
+// of each the first rotaryDim elements; all else stays. For q and k of a packed row: heads +
+// kvHeads. inverse rotates back, which is the backward pass.
 struct RopeArgs {
     TensorView x;         // (T, Q), A; in place
     TensorView positions; // (T), I32
@@ -243,6 +249,8 @@ struct RopeArgs {
     int headDim = 0;
     int rotaryDim = 0; // even, at most headDim
     bool inverse = false;
+    RopePairs pairs = RopePairs::Halves;
+    int firstHead = 0;
 };
 
 // The heads of q or of k, which a model norms before it rotates them.
@@ -254,19 +262,21 @@ struct HeadNorm {
 
 // The heads of q and k of packed rows, each normed and rotated, in place (QK-norm). The bits are
 // those of rmsNorm with a head as a row, stored as A, and then rope. Writes projected and rstd.
+// Without kvHeads, heads [firstHead, firstHead + heads) of rows of any length.
 struct HeadNormRopeArgs {
-    TensorView qkv; // (T, Q), A; columns of v stay
+    TensorView qkv; // (T, Q), A; other columns stay
     HeadNorm queries;
     HeadNorm keys;
-    TensorView positions; // this and the tables: as in RopeArgs
+    TensorView positions; // this and the tables: as in RopeArgs; not read where nothing turns
     TensorView cosTable;
     TensorView sinTable;
     int heads = 0;
     int kvHeads = 0;
     int headDim = 0;
-    int rotaryDim = 0; // even, at most headDim
+    int rotaryDim = 0; // even, at most headDim; 0: nothing turns
     float eps = 1e-5F;
     NormGain gain = NormGain::Weight;
+    int firstHead = 0; // 0 with kvHeads
 };
 
 // The gradients of headNormRope. The bits are those of rope with `inverse`, stored as A, and then
@@ -287,6 +297,7 @@ struct HeadNormRopeBackwardArgs {
     int rotaryDim = 0;
     bool accumulate = false; // into the gradients of the weights
     NormGain gain = NormGain::Weight;
+    int firstHead = 0;
 };
 
 // Blocks of kNormRowBlock heads: those of q, then those of k.
@@ -383,6 +394,13 @@ struct AddArgs {
     TensorView a;   // any shape, A or F32
     TensorView b;   // count and type of a
     TensorView out; // count and type of a; may be a or b
+};
+
+// out = factor x, in F32, stored as A
+struct ScaleArgs {
+    TensorView x;   // any shape, A or F32
+    TensorView out; // count and type of x; may be x
+    float factor = 1.0F;
 };
 
 // Which draws a dropout takes. Its masks are those of every op with equal numbers here.
@@ -582,6 +600,7 @@ public:
     virtual Status softmaxGradient(const SoftmaxGradientArgs& args, Stream& stream) = 0;
     virtual Status sum(const SumArgs& args, Stream& stream) = 0;
     virtual Status add(const AddArgs& args, Stream& stream) = 0;
+    virtual Status scale(const ScaleArgs& args, Stream& stream) = 0;
     virtual Status dropout(const DropoutArgs& args, Stream& stream) = 0;
     virtual Status accumulate(const AccumulateArgs& args, Stream& stream) = 0;
     virtual Status finishGradient(const FinishGradientArgs& args, Stream& stream) = 0;

@@ -73,6 +73,8 @@ struct DeltaShape {
         return std::int64_t{valueHeads} * valueDim;
     }
     constexpr std::int64_t columns() const noexcept { return 2 * keyColumns() + valueColumns(); }
+
+    bool operator==(const DeltaShape&) const = default;
 };
 
 // Per value head, with b and a of a row's gates, all in F32 and stored once:

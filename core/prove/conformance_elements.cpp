@@ -45,6 +45,18 @@ void add(CaseRun& run, DType type, std::int64_t n, bool inPlace)
     run.expectExactly("out", args.out, want);
 }
 
+void scale(CaseRun& run, DType type, std::int64_t n, bool inPlace)
+{
+    constexpr float kFactor = 0.22F;
+    const Input x = run.random(type, {n});
+    const ScaleArgs args{x.view, inPlace ? x.view : run.blank(type, {n}), kFactor};
+    run.call(run.ops().scale(args, run.stream()));
+    Values want;
+    for (std::int64_t i = 0; i < n; ++i)
+        want.push_back(static_cast<double>(roundTo(type, kFactor * asFloat(x(i)))));
+    run.expectExactly("out", args.out, want);
+}
+
 void finishGradient(CaseRun& run, DType type, std::int64_t n, bool tied, bool inPlace)
 {
     const Input first = run.random(DType::F32, {n});
@@ -231,6 +243,9 @@ void addElementsCountCases(Table& table, std::int64_t n)
             [=](CaseRun& run) { dequantizeNf4(run, type, n); });
         push(table, "add", type == DType::F32 ? "f32 in place" : "bf16 in place", n,
             [=](CaseRun& run) { add(run, type, n, true); });
+        for (const bool inPlace : {false, true})
+            push(table, "scale", typeName(type) + std::string(inPlace ? " in place" : ""), n,
+                [=](CaseRun& run) { scale(run, type, n, inPlace); });
         push(table, "normBlocks", typeName(type), n,
             [=](CaseRun& run) { normBlocks(run, type, n); });
         for (const bool tied : {false, true})

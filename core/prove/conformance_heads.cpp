@@ -17,25 +17,35 @@ namespace {
 struct HeadShape {
     std::int64_t tokens;
     int heads, kvHeads, headDim, rotaryDim;
+    int firstHead = 0;
 
-    std::int64_t columns() const { return (heads + 2 * std::int64_t{kvHeads}) * headDim; }
+    // Without heads of keys, one more head stays behind those that are normed.
+    std::int64_t columns() const
+    {
+        const int others = kvHeads > 0 ? 2 * kvHeads : 1;
+        return (std::int64_t{firstHead} + heads + others) * headDim;
+    }
 };
 
 // One element; odd sizes; heads of models; elements that do not rotate; halves that no pack
-// divides; rows longer than a warp's packs, and than a block of them; no token.
+// divides; rows longer than a warp's packs, and than a block of them; no token; heads that do not
+// turn; heads of one side, whole rows of q and k among them.
 constexpr HeadShape kHeadShapes[] = {{1, 1, 1, 2, 2}, {7, 3, 3, 6, 4}, {33, 4, 2, 33, 32},
     {65, 4, 2, 64, 64}, {23, 6, 2, 128, 128}, {9, 2, 1, 256, 256}, {19, 4, 1, 80, 80},
     {12, 2, 1, 128, 32}, {12, 2, 2, 96, 24}, {5, 2, 1, 320, 320}, {3, 2, 1, 640, 640},
-    {0, 4, 2, 64, 64}};
+    {0, 4, 2, 64, 64}, {21, 4, 2, 64, 0}, {6, 2, 1, 7, 0}, {13, 3, 0, 16, 16, 2},
+    {70, 1, 0, 512, 0}, {67, 1, 0, 256, 0, 2}, {9, 1, 0, 33, 0, 1}, {2, 1, 0, 4096, 0}};
 
 constexpr std::int64_t kAnglePositions = 50;
 
 // q or k of a case.
 struct Side {
-    std::int64_t first; // head within a packed row
-    std::int64_t heads;
+    std::int64_t first = 0; // head within a packed row
+    std::int64_t heads = 0;
     Input weight;
     HeadNorm norm;
+
+    const Side& side() const { return *this; }
 
     // Element `at` of head `head` of a token, in a packed row and among the projected.
     std::int64_t packed(const HeadShape& s, std::int64_t row, std::int64_t at) const
@@ -51,6 +61,8 @@ double gainOffset(NormGain gain)
 
 Side sideOf(CaseRun& run, DType type, const HeadShape& s, std::int64_t first, std::int64_t heads)
 {
+    if (heads == 0)
+        return {};
     Side side{first, heads, run.random(type, {s.headDim}), {}};
     side.norm = {run.blank(type, {s.tokens, heads * s.headDim}),
         run.blank(DType::F32, {s.tokens, heads}), side.weight.view};
@@ -63,6 +75,8 @@ struct Angles {
 
 Angles anglesOf(CaseRun& run, const HeadShape& s)
 {
+    if (s.rotaryDim == 0)
+        return {};
     Values positions;
     for (std::int64_t t = 0; t < s.tokens; ++t)
         positions.push_back(static_cast<double>((t * 3) % kAnglePositions));
@@ -161,48 +175,71 @@ void normApart(CaseRun& run, const HeadShape& s, const Side& side, const HeadNor
     run.expectSame("rstd, apart", side.norm.rstd, rstd);
 }
 
+// The rotation of both sides, by its own op.
+void turnApart(
+    CaseRun& run, const HeadShape& s, const Angles& angles, const TensorView& packed, bool inverse)
+{
+    if (s.rotaryDim > 0)
+        run.call(run.ops().rope({packed, angles.positions.view, angles.cosine.view,
+                                    angles.sine.view, s.heads + s.kvHeads, s.headDim, s.rotaryDim,
+                                    inverse, RopePairs::Halves, s.firstHead},
+            run.stream()));
+}
+
+// Those that have heads.
+template <typename T>
+std::vector<const T*> sidesOf(const T& queries, const T& keys)
+{
+    std::vector<const T*> sides{&queries};
+    if (keys.side().heads > 0)
+        sides.push_back(&keys);
+    return sides;
+}
+
 void headNormRope(CaseRun& run, DType type, const HeadShape& s, NormGain gain)
 {
     const Input qkv = run.random(type, {s.tokens, s.columns()});
     const TensorView copy = run.given(type, {s.tokens, s.columns()}, qkv.values).view;
-    const Side queries = sideOf(run, type, s, 0, s.heads);
+    const Side queries = sideOf(run, type, s, s.firstHead, s.heads);
     const Side keys = sideOf(run, type, s, s.heads, s.kvHeads);
     const Angles angles = anglesOf(run, s);
     const HeadNormRopeArgs args{qkv.view, queries.norm, keys.norm, angles.positions.view,
         angles.cosine.view, angles.sine.view, s.heads, s.kvHeads, s.headDim, s.rotaryDim, 1e-5F,
-        gain};
+        gain, s.firstHead};
     run.call(run.ops().headNormRope(args, run.stream()));
     Values want = qkv.values;
     Values tolerance(want.size(), 0.0);
-    for (const Side* side : {&queries, &keys})
+    for (const Side* side : sidesOf(queries, keys))
         expectForward(run, type, s, args, qkv, *side, angles, want, tolerance);
     run.expect("qkv", args.qkv, want, tolerance);
-    for (const Side* side : {&queries, &keys})
+    for (const Side* side : sidesOf(queries, keys))
         normApart(run, s, *side, args, copy);
-    run.call(run.ops().rope({copy, args.positions, args.cosTable, args.sinTable,
-                                s.heads + s.kvHeads, s.headDim, s.rotaryDim, false},
-        run.stream()));
+    turnApart(run, s, angles, copy, false);
     run.expectSame("qkv, op by op", args.qkv, copy);
 }
 
 // The tensors of a side that backward reads, and its weight's gradient.
 struct BackwardSide {
-    Side side;
+    Side own;
     Input projected, rstd, before;
+
+    const Side& side() const { return own; }
 };
 
 BackwardSide backwardSideOf(
     CaseRun& run, DType type, const HeadShape& s, std::int64_t first, std::int64_t heads)
 {
     BackwardSide b{sideOf(run, type, s, first, heads), {}, {}, {}};
+    if (heads == 0)
+        return b;
     b.projected = run.random(type, {s.tokens, heads * s.headDim});
     Values rstd;
     for (std::int64_t row = 0; row < s.tokens * heads; ++row)
         rstd.push_back(static_cast<double>(0.5F + 0.01F * static_cast<float>(row % 50)));
     b.rstd = run.given(DType::F32, {s.tokens, heads}, rstd);
     b.before = run.random(DType::F32, {s.headDim});
-    b.side.norm.projected = b.projected.view;
-    b.side.norm.rstd = b.rstd.view;
+    b.own.norm.projected = b.projected.view;
+    b.own.norm.rstd = b.rstd.view;
     return b;
 }
 
@@ -216,7 +253,7 @@ Turned normGradient(
     double meanSize = 0.0;
     for (std::int64_t i = 0; i < s.headDim; ++i) {
         const auto at = static_cast<std::size_t>(i);
-        const double factor = b.side.weight(i) + gainOffset(gain);
+        const double factor = b.own.weight(i) + gainOffset(gain);
         normed.push_back(b.projected(row * s.headDim + i) * rstd);
         scaled.push_back(grad.value[at] * factor);
         scaledSize.push_back(std::abs(grad.size[at] * factor));
@@ -240,7 +277,7 @@ void expectBackward(CaseRun& run, DType type, const HeadShape& s, const Input& g
     const double turn = 2.0 * kU + 1.01 * unitOf(type);
     // As in the case of rmsNormBackward, and the error of the gradient that the norm meets.
     const double relative = (static_cast<double>(s.headDim) + 12.0) * kU + turn;
-    const std::int64_t rows = s.tokens * b.side.heads;
+    const std::int64_t rows = s.tokens * b.own.heads;
     const double sumRelative = (static_cast<double>(rows) + 4.0) * kU + turn +
                                (type == DType::BF16 ? kUBf16 * (1.0 + turn) : 0.0);
     Values sum(static_cast<std::size_t>(s.headDim), 0.0);
@@ -248,12 +285,12 @@ void expectBackward(CaseRun& run, DType type, const HeadShape& s, const Input& g
     for (std::int64_t row = 0; row < rows; ++row) {
         Values raw;
         for (std::int64_t i = 0; i < s.headDim; ++i)
-            raw.push_back(gradQkv(b.side.packed(s, row, i)));
-        const Turned grad = turned(s, angles, row / b.side.heads, raw, raw, true);
+            raw.push_back(gradQkv(b.own.packed(s, row, i)));
+        const Turned grad = turned(s, angles, row / b.own.heads, raw, raw, true);
         const Turned gradX = normGradient(s, b, args.gain, row, grad);
         for (std::int64_t i = 0; i < s.headDim; ++i) {
             const auto at = static_cast<std::size_t>(i);
-            const auto place = static_cast<std::size_t>(b.side.packed(s, row, i));
+            const auto place = static_cast<std::size_t>(b.own.packed(s, row, i));
             const double normed = b.projected(row * s.headDim + i) * b.rstd(row);
             sum[at] += grad.value[at] * normed;
             sumTolerance[at] += sumRelative * std::abs(grad.size[at] * normed);
@@ -274,13 +311,13 @@ void backwardApart(CaseRun& run, const HeadShape& s, const BackwardSide& b,
     const HeadNormRopeBackwardArgs& args, const TensorView& packed)
 {
     TensorView columns;
-    const TensorView gradOut = gathered(run, s, b.side, packed, columns);
-    const TensorView gradX = run.blank(packed.dtype, {s.tokens, b.side.heads * s.headDim});
+    const TensorView gradOut = gathered(run, s, b.own, packed, columns);
+    const TensorView gradX = run.blank(packed.dtype, {s.tokens, b.own.heads * s.headDim});
     const TensorView gradWeight = run.given(DType::F32, {s.headDim}, b.before.values).view;
-    const std::int64_t blocks = headNormPartials(s.tokens, b.side.heads, 0);
+    const std::int64_t blocks = headNormPartials(s.tokens, b.own.heads, 0);
     run.call(run.ops().rmsNormBackward(
-        {asRows(gradOut, s), asRows(b.projected.view, s), b.side.norm.weight,
-            vectorView(b.rstd.view.data, DType::F32, s.tokens * b.side.heads), {}, asRows(gradX, s),
+        {asRows(gradOut, s), asRows(b.projected.view, s), b.own.norm.weight,
+            vectorView(b.rstd.view.data, DType::F32, s.tokens * b.own.heads), {}, asRows(gradX, s),
             gradWeight, run.blank(DType::F32, {blocks, s.headDim}), args.accumulate, args.gain},
         run.stream()));
     run.call(run.ops().scatterColumns({gradX, columns, packed}, run.stream()));
@@ -292,24 +329,22 @@ void headNormRopeBackward(
 {
     const Input gradQkv = run.random(type, {s.tokens, s.columns()});
     const TensorView copy = run.given(type, {s.tokens, s.columns()}, gradQkv.values).view;
-    const BackwardSide queries = backwardSideOf(run, type, s, 0, s.heads);
+    const BackwardSide queries = backwardSideOf(run, type, s, s.firstHead, s.heads);
     const BackwardSide keys = backwardSideOf(run, type, s, s.heads, s.kvHeads);
     const Angles angles = anglesOf(run, s);
-    const HeadNormRopeBackwardArgs args{gradQkv.view, queries.side.norm, keys.side.norm,
+    const HeadNormRopeBackwardArgs args{gradQkv.view, queries.own.norm, keys.own.norm,
         queries.before.view, keys.before.view,
         run.blank(DType::F32, {headNormPartials(s.tokens, s.heads, s.kvHeads), s.headDim}),
         angles.positions.view, angles.cosine.view, angles.sine.view, s.heads, s.kvHeads, s.headDim,
-        s.rotaryDim, accumulate, gain};
+        s.rotaryDim, accumulate, gain, s.firstHead};
     run.call(run.ops().headNormRopeBackward(args, run.stream()));
     Values want = gradQkv.values;
     Values tolerance(want.size(), 0.0);
-    for (const BackwardSide* b : {&queries, &keys})
+    for (const BackwardSide* b : sidesOf(queries, keys))
         expectBackward(run, type, s, gradQkv, *b, angles, args, want, tolerance);
     run.expect("gradQkv", args.gradQkv, want, tolerance);
-    run.call(run.ops().rope({copy, args.positions, args.cosTable, args.sinTable,
-                                s.heads + s.kvHeads, s.headDim, s.rotaryDim, true},
-        run.stream()));
-    for (const BackwardSide* b : {&queries, &keys})
+    turnApart(run, s, angles, copy, true);
+    for (const BackwardSide* b : sidesOf(queries, keys))
         backwardApart(run, s, *b, args, copy);
     run.expectSame("gradQkv, op by op", args.gradQkv, copy);
 }
@@ -319,14 +354,14 @@ void frozenHeads(CaseRun& run, DType type, const HeadShape& s, NormGain gain)
 {
     const Input gradQkv = run.random(type, {s.tokens, s.columns()});
     const TensorView copy = run.given(type, {s.tokens, s.columns()}, gradQkv.values).view;
-    const BackwardSide queries = backwardSideOf(run, type, s, 0, s.heads);
+    const BackwardSide queries = backwardSideOf(run, type, s, s.firstHead, s.heads);
     const BackwardSide keys = backwardSideOf(run, type, s, s.heads, s.kvHeads);
     const Angles angles = anglesOf(run, s);
-    HeadNormRopeBackwardArgs args{gradQkv.view, queries.side.norm, keys.side.norm,
+    HeadNormRopeBackwardArgs args{gradQkv.view, queries.own.norm, keys.own.norm,
         queries.before.view, keys.before.view,
         run.blank(DType::F32, {headNormPartials(s.tokens, s.heads, s.kvHeads), s.headDim}),
         angles.positions.view, angles.cosine.view, angles.sine.view, s.heads, s.kvHeads, s.headDim,
-        s.rotaryDim, false, gain};
+        s.rotaryDim, false, gain, s.firstHead};
     run.call(run.ops().headNormRopeBackward(args, run.stream()));
     args.gradQkv = copy;
     args.gradQueryWeight = {};

@@ -179,15 +179,19 @@ void frozenNorm(CaseRun& run, DType type, const RowShape& s, NormGain gain)
     run.expectSame("gradX", args.gradX, want);
 }
 
-// `still`: elements at the end of each head that do not turn.
-void rope(CaseRun& run, DType type, const RowShape& s, bool inverse, int still)
+// `still`: elements at the end of each head that do not turn. Where neighbours turn, the first head
+// stays, too.
+void rope(CaseRun& run, DType type, const RowShape& s, bool inverse, int still, RopePairs pairs)
 {
     constexpr int kHeads = 3;
+    const bool isHalves = pairs == RopePairs::Halves;
+    const int firstHead = isHalves ? 0 : 1;
     constexpr std::int64_t kPositions = 50;
     const int rotaryDim = 2 * static_cast<int>((s.cols + 1) / 2);
     const int headDim = rotaryDim + still;
     const std::int64_t half = rotaryDim / 2;
-    const std::int64_t columns = (kHeads + 1) * std::int64_t{headDim}; // the last head stays
+    // The last head stays.
+    const std::int64_t columns = (firstHead + kHeads + 1) * std::int64_t{headDim};
     const Input x = run.random(type, {s.rows, columns});
     Values positions;
     for (std::int64_t t = 0; t < s.rows; ++t)
@@ -195,15 +199,17 @@ void rope(CaseRun& run, DType type, const RowShape& s, bool inverse, int still)
     const Input at = run.given(DType::I32, {s.rows}, positions);
     const Input cosine = run.random(DType::F32, {kPositions, half});
     const Input sine = run.random(DType::F32, {kPositions, half});
-    const RopeArgs args{
-        x.view, at.view, cosine.view, sine.view, kHeads, headDim, rotaryDim, inverse};
+    const RopeArgs args{x.view, at.view, cosine.view, sine.view, kHeads, headDim, rotaryDim,
+        inverse, pairs, firstHead};
     run.call(run.ops().rope(args, run.stream()));
     Values want = x.values;
     Values tolerance(want.size(), 0.0);
     for (std::int64_t t = 0; t < s.rows; ++t)
         for (std::int64_t h = 0; h < kHeads; ++h)
             for (std::int64_t i = 0; i < half; ++i) {
-                const std::int64_t low = t * columns + h * headDim + i;
+                const std::int64_t head = t * columns + (firstHead + h) * headDim;
+                const std::int64_t low = head + (isHalves ? i : 2 * i);
+                const std::int64_t high = low + (isHalves ? half : 1);
                 const std::int64_t entry = static_cast<std::int64_t>(at(t)) * half + i;
                 const double c = cosine(entry);
                 const double n = inverse ? -sine(entry) : sine(entry);
@@ -214,8 +220,8 @@ void rope(CaseRun& run, DType type, const RowShape& s, bool inverse, int still)
                         2.0 * kU * (std::abs(a) + std::abs(b)) +
                         1.01 * unitOf(type) * std::abs(a + b);
                 };
-                put(low, x(low) * c, -x(low + half) * n);
-                put(low + half, x(low + half) * c, x(low) * n);
+                put(low, x(low) * c, -x(high) * n);
+                put(high, x(high) * c, x(low) * n);
             }
     run.expect("x", args.x, want, tolerance);
 }
@@ -298,10 +304,16 @@ void swigluBackward(
 void addTypedCases(Table& table, DType type, const RowShape& s)
 {
     for (const bool on : {false, true}) {
+        const int still = on ? static_cast<int>(s.cols) : 1;
         push(table, "rope", type, s, on ? " inverse" : "",
-            [=](CaseRun& run) { rope(run, type, s, on, 0); });
+            [=](CaseRun& run) { rope(run, type, s, on, 0, RopePairs::Halves); });
         push(table, "rope", type, s, on ? " inverse, half turns" : " all but one turn",
-            [=](CaseRun& run) { rope(run, type, s, on, on ? static_cast<int>(s.cols) : 1); });
+            [=](CaseRun& run) { rope(run, type, s, on, still, RopePairs::Halves); });
+        push(table, "rope", type, s, on ? " inverse, neighbours" : " neighbours",
+            [=](CaseRun& run) { rope(run, type, s, on, 0, RopePairs::Neighbours); });
+        push(table, "rope", type, s,
+            on ? " inverse, neighbours, half turns" : " neighbours, all but one turn",
+            [=](CaseRun& run) { rope(run, type, s, on, still, RopePairs::Neighbours); });
     }
 }
 

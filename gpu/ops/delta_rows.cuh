@@ -139,7 +139,7 @@ struct DeltaStage {
     }
 };
 
-// What a block works at.
+// A block's share of the work.
 struct DeltaSlice {
     int head, keyHead;
     int column; // of the thread, within valueDim; may lie behind it

@@ -1,4 +1,4 @@
-// add, finishGradient, join, split, cast, fill: ops that only move bytes and round.
+// add, scale, finishGradient, join, split, cast, fill: ops that only move bytes and round.
 //
 // Each is a small struct in the frame of elements.cuh, cut so that a thread has 32 to 96 bytes
 // of loads in flight. Where a 2-byte and a 4-byte tensor meet, a pack has 4 elements: 8 bytes a
@@ -42,6 +42,32 @@ struct AddOp {
         for (int i = 0; i < kCount; ++i)
             sum[i] = toFloat(held.a.at[i]) + toFloat(held.b.at[i]);
         storePack(out + at, roundPack<T>(sum));
+    }
+};
+
+// x, out: (n)
+template <typename T>
+struct ScaleOp {
+    const T* x;
+    T* out;
+    float factor;
+
+    template <int kCount>
+    using Held = Pack<T, kCount>;
+
+    template <int kCount>
+    __device__ Held<kCount> load(std::int64_t at) const
+    {
+        return loadPack<kCount>(x + at);
+    }
+
+    template <int kCount>
+    __device__ void store(std::int64_t at, const Held<kCount>& held) const
+    {
+        float scaled[kCount];
+        for (int i = 0; i < kCount; ++i)
+            scaled[i] = factor * toFloat(held.at[i]);
+        storePack(out + at, roundPack<T>(scaled));
     }
 };
 
@@ -194,6 +220,14 @@ Status add(const AddArgs& args, cudaStream_t stream)
     return launchElements<kPackOf<T>, 2>("add", op, args.a.count(), packed, stream);
 }
 
+template <typename T>
+Status scale(const ScaleArgs& args, cudaStream_t stream)
+{
+    const ScaleOp<T> op{args.x.as<const T>(), args.out.as<T>(), args.factor};
+    const bool packed = fitsPacks(kPackOf<T>, args.x, args.out);
+    return launchElements<kPackOf<T>, 2>("scale", op, args.x.count(), packed, stream);
+}
+
 template <typename From, typename T>
 Status finishGradient(const FinishGradientArgs& args, cudaStream_t stream)
 {
@@ -224,6 +258,11 @@ Status cast(const CastArgs& args, cudaStream_t stream)
 Status launchAdd(const AddArgs& args, cudaStream_t stream)
 {
     return args.a.dtype == DType::BF16 ? add<Bf16>(args, stream) : add<float>(args, stream);
+}
+
+Status launchScale(const ScaleArgs& args, cudaStream_t stream)
+{
+    return args.x.dtype == DType::BF16 ? scale<Bf16>(args, stream) : scale<float>(args, stream);
 }
 
 Status launchFinishGradient(const FinishGradientArgs& args, cudaStream_t stream)

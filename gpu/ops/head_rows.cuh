@@ -42,7 +42,7 @@ struct HeadRows {
     const float* sinTable;         // (maxPosition, half)
     std::int64_t cols;
     int headDim;
-    int half;     // half of a head's rotated elements
+    int half;     // half of a head's rotated elements; 0: positions and tables are not read
     int lanes;    // of a row; a power of two
     bool onePlus; // NormGain::OnePlusWeight
 };
@@ -62,7 +62,7 @@ __device__ HeadRow<T> headRow(const HeadRows<T>& a, const HeadSide<T>& side, int
 {
     const int token = row / side.heads;
     const int head = row - token * side.heads + side.firstHead;
-    const std::int64_t angles = std::int64_t{a.positions[token]} * a.half;
+    const std::int64_t angles = a.half > 0 ? std::int64_t{a.positions[token]} * a.half : 0;
     return {a.packed + token * a.cols + std::int64_t{head} * a.headDim,
         side.projected + std::int64_t{row} * a.headDim, side.rstd + row, a.cosTable + angles,
         a.sinTable + angles};
@@ -152,7 +152,7 @@ HeadDeal dealHeads(const Args& args, const TensorView& packed)
 {
     constexpr int kPack = kPackOf<T>;
     HeadDeal deal;
-    deal.packed = args.headDim % kPack == 0 &&
+    deal.packed = args.headDim % kPack == 0 && packed.dims[1] % kPack == 0 &&
                   fitsPacks(kPack, packed, args.queries.projected, args.queries.weight,
                       args.keys.projected, args.keys.weight) &&
                   fitsPacks(kPackOf<float>, args.cosTable, args.sinTable);
@@ -174,7 +174,7 @@ HeadRows<T> headRowsOf(
         return HeadSide<T>{norm.projected.as<T>(), norm.rstd.as<float>(), norm.weight.as<const T>(),
             firstHead, heads, rows, (rows + rowsPerBlock - 1) / rowsPerBlock};
     };
-    return {packed.as<T>(), side(args.queries, 0, args.heads),
+    return {packed.as<T>(), side(args.queries, args.firstHead, args.heads),
         side(args.keys, args.heads, args.kvHeads), args.positions.template as<const std::int32_t>(),
         args.cosTable.template as<const float>(), args.sinTable.template as<const float>(),
         packed.dims[1], args.headDim, args.rotaryDim / 2, deal.lanes,

@@ -101,6 +101,7 @@ Status launchDropout(const DropoutArgs& args, cudaStream_t stream);
 
 // elementwise.cu
 Status launchAdd(const AddArgs& args, cudaStream_t stream);
+Status launchScale(const ScaleArgs& args, cudaStream_t stream);
 Status launchFinishGradient(const FinishGradientArgs& args, cudaStream_t stream);
 Status launchJoin(const JoinArgs& args, cudaStream_t stream);
 Status launchSplit(const SplitArgs& args, cudaStream_t stream);

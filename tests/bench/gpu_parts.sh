@@ -11,7 +11,7 @@ ops=(accumulate adamw adamwCompact adapterNorms add attention attentionBackward 
     headNormRope headNormRopeBackward join joinSoftmax lightStepSize lightUpdate linear
     linearBackwardInput linearBackwardWeight normBlocks
     normJoin projectedStep projectGradient projectionSigns quantize rmsNorm rmsNormBackward rope
-    rowAdamw rowSquares scaleColumns scatterColumns selectRows softcap softmaxGradient softmaxPart
+    rowAdamw rowSquares scale scaleColumns scatterColumns selectRows softcap softmaxGradient softmaxPart
     split splitQueries sum swiglu swigluBackward windowProduct)
 
 was_skipped() { [[ $verdict == skipped* ]]; }

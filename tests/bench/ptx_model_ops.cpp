@@ -278,6 +278,13 @@ Status add(OpRig& rig, const ModelShape& model)
         rig.stream());
 }
 
+Status scale(OpRig& rig, const ModelShape& model)
+{
+    return rig.ops().scale({rig.read(kCompute, kTokens, model.hidden),
+                               rig.written(kCompute, kTokens, model.hidden), 0.22F},
+        rig.stream());
+}
+
 // A chunk of rows, as many as a step takes at a time.
 Status crossEntropy(OpRig& rig, const ModelShape& model)
 {
@@ -356,6 +363,7 @@ constexpr CountedOp kOps[] = {
     {"attention of a window", kOneHead, windowAttention, isGemma},
     {"swiglu", {4, 1}, swiglu, nullptr},
     {"add", {4, 1}, add, nullptr},
+    {"scale", {4, 1}, scale, nullptr},
     {"crossEntropy", {2, 1}, crossEntropy, nullptr},
     {"softmaxPart", {2, 1}, softmaxPart, nullptr},
     {"joinSoftmax", {1, 1}, joinSoftmax, nullptr},

@@ -213,6 +213,11 @@ public:
         return forward("sum", &Ops::sum, args, stream);
     }
 
+    Status scale(const ScaleArgs& args, Stream& stream) override
+    {
+        return forward("scale", &Ops::scale, args, stream);
+    }
+
     Status add(const AddArgs& args, Stream& stream) override
     {
         return forward("add", &Ops::add, args, stream);

@@ -330,6 +330,11 @@ public:
         return on(stream).enqueue([args] { cpu::sumValues(args); });
     }
 
+    Status scale(const ScaleArgs& args, Stream& stream) override
+    {
+        return pooled<checkScale, cpu::scale>(args, stream);
+    }
+
     Status add(const AddArgs& args, Stream& stream) override
     {
         return pooled<checkAdd, cpu::add>(args, stream);

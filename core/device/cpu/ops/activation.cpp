@@ -12,9 +12,10 @@ template <typename T>
 void rotateRow(const RopeArgs& args, std::int64_t row) noexcept
 {
     const HeadAngles angles = anglesOf(args, row, args.inverse);
-    T* heads = args.x.as<T>() + row * args.x.dims[1];
+    T* head = args.x.as<T>() + row * args.x.dims[1] + std::int64_t{args.firstHead} * args.headDim;
+    const auto rotate = args.pairs == RopePairs::Halves ? rotateHead<T> : rotateNeighbours<T>;
     for (std::int64_t h = 0; h < args.heads; ++h)
-        rotateHead(heads + h * args.headDim, angles);
+        rotate(head + h * args.headDim, angles);
 }
 
 // u(x) of GateActivation, and x times its derivative.

@@ -1,4 +1,4 @@
-// What the delta rule reads of its rows, forward and backward: documents, gates, normed keys.
+// Rows as the delta rule reads them, forward and backward: documents, gates, normed keys.
 //
 // The formulas are those of GatedDeltaArgs in core/device/recurrent_ops.h.
 //
@@ -28,11 +28,13 @@ inline void listDocuments(const TensorView& documentFrom, std::vector<std::int64
     starts.push_back(rows);
 }
 
+// Each is rounded once: a decay that errs to one side does so for every row of a document.
 struct DeltaGate {
     float beta;
     float rate;  // exp(logDecay)
     float slope; // of softplus
     float g;
+    float decay; // exp(g)
 };
 
 // Sizes in scratch: rows of keys and values with their padding.
@@ -116,11 +118,15 @@ public:
 
     DeltaGate gate(std::int64_t row, std::int64_t head) const noexcept
     {
+        const auto numberOf = [](T x) { return static_cast<double>(toFloat(x)); };
+        const auto sigmoidOf = [](double x) { return 1.0 / (1.0 + std::exp(-x)); };
         const T* gates = m_gates + row * m_gateColumns;
-        const float time = toFloat(gates[m_shape.valueHeads + head]) + toFloat(m_timeBias[head]);
-        const float soft = time > 20.0F ? time : std::log1p(expOf(time));
-        const float rate = expOf(toFloat(m_logDecay[head]));
-        return {sigmoid(toFloat(gates[head])), rate, sigmoid(time), -(rate * soft)};
+        const double time = numberOf(gates[m_shape.valueHeads + head]) + numberOf(m_timeBias[head]);
+        const double soft = time > 20.0 ? time : std::log1p(std::exp(time));
+        const double rate = std::exp(numberOf(m_logDecay[head]));
+        return {static_cast<float>(sigmoidOf(numberOf(gates[head]))), static_cast<float>(rate),
+            static_cast<float>(sigmoidOf(time)), static_cast<float>(-(rate * soft)),
+            static_cast<float>(std::exp(-(rate * soft)))};
     }
 
     const T* mixed(std::int64_t row, std::int64_t column) const noexcept
@@ -153,7 +159,7 @@ public:
     {
         for (std::int64_t t = 0; t < count; ++t) {
             const DeltaGate at = gate(first + t, head);
-            decay[t] = expOf(at.g);
+            decay[t] = at.decay;
             beta[t] = at.beta;
         }
     }

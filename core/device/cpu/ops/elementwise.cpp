@@ -8,6 +8,20 @@
 
 namespace mr::cpu {
 
+void scale(const ScaleArgs& args, ThreadPool& pool)
+{
+    withType(args.x.dtype, [&](auto* tag) {
+        using T = std::remove_pointer_t<decltype(tag)>;
+        const T* x = args.x.as<const T>();
+        T* out = args.out.as<T>();
+        forBlocks(pool, args.x.count(), kElementBlock, [=](std::int64_t first, std::int64_t end) {
+#pragma GCC ivdep // out may be x, element for element
+            for (std::int64_t i = first; i < end; ++i)
+                out[i] = fromFloat<T>(args.factor * toFloat(x[i]));
+        });
+    });
+}
+
 void add(const AddArgs& args, ThreadPool& pool)
 {
     withType(args.a.dtype, [&](auto* tag) {

@@ -177,7 +177,7 @@ private:
         }
     }
 
-    // What the value heads of a chunk share.
+    // The value heads of a chunk share these.
     void loadChunk() noexcept
     {
         m_reader.loadNormed(m_first, m_rows, m_reader.queryColumn(m_keyHead), m_reader.queryScale(),
@@ -212,7 +212,7 @@ private:
             for (std::int64_t i = 0; i < m_s.keyDim; ++i)
                 whole += sumProducts(stateGradient + i * m_s.valueRow,
                     border(m_first, head) + i * m_s.valueDim, m_s.valueDim);
-        storeGates(head, m_b.start[m_rows - 1] * whole);
+        storeGates(head, static_cast<double>(m_b.start[m_rows - 1] * whole));
         passStateGradient(stateGradient);
     }
 
@@ -360,20 +360,21 @@ private:
     }
 
     // The gradient of g at row t: all terms that pass through the decay of row t, from rows before
-    // it (or the state) to it and those behind (or the state after).
-    void storeGates(std::int64_t head, float whole) noexcept
+    // it (or the state) to it and those behind (or the state after). They cancel to a small part of
+    // their size, so they are added in double.
+    void storeGates(std::int64_t head, double whole) noexcept
     {
-        std::array<float, kC> columns{};
-        float tail = 0.0F;
+        std::array<double, kC> columns{};
+        double tail = 0.0;
         for (std::int64_t t = m_rows - 1; t >= 0; --t) {
             const float* pairs = m_b.scorePairs + t * kC;
-            tail += m_b.terms[t];
-            float sum = whole + tail;
+            tail += static_cast<double>(m_b.terms[t]);
+            double sum = whole + tail;
             for (std::int64_t i = 0; i < t; ++i)
-                columns[static_cast<std::size_t>(i)] += pairs[i];
+                columns[static_cast<std::size_t>(i)] += static_cast<double>(pairs[i]);
             for (std::int64_t i = 0; i < t; ++i)
-                sum += columns[static_cast<std::size_t>(i)] + m_b.ends[i];
-            storeGate(m_first + t, head, sum);
+                sum += columns[static_cast<std::size_t>(i)] + static_cast<double>(m_b.ends[i]);
+            storeGate(m_first + t, head, static_cast<float>(sum));
         }
     }
 

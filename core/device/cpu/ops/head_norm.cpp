@@ -58,7 +58,7 @@ void headBackwardBlock(const HeadNormRopeBackwardArgs& args, const HeadRange& ra
 void headNormRope(const HeadNormRopeArgs& args, ThreadPool& pool)
 {
     const HeadRange ranges[] = {
-        {&args.queries, 0, args.heads}, {&args.keys, args.heads, args.kvHeads}};
+        {&args.queries, args.firstHead, args.heads}, {&args.keys, args.heads, args.kvHeads}};
     withType(args.qkv.dtype, [&](auto* tag) {
         using T = std::remove_pointer_t<decltype(tag)>;
         withGain(args.gain, [&](auto gain) {
@@ -74,7 +74,7 @@ void headNormRope(const HeadNormRopeArgs& args, ThreadPool& pool)
 
 void headNormRopeBackward(const HeadNormRopeBackwardArgs& args, ThreadPool& pool)
 {
-    const HeadRange queries{&args.queries, 0, args.heads};
+    const HeadRange queries{&args.queries, args.firstHead, args.heads};
     const HeadRange keys{&args.keys, args.heads, args.kvHeads};
     const std::int64_t all = args.partial.dims[0];
     const std::int64_t ofQueries = headNormPartials(args.gradQkv.dims[0], args.heads, 0);

@@ -52,6 +52,7 @@ void headNormRopeBackward(const HeadNormRopeBackwardArgs& args, ThreadPool& pool
 
 // activation.cpp
 void rope(const RopeArgs& args, ThreadPool& pool);
+void scale(const ScaleArgs& args, ThreadPool& pool);
 void swiglu(const SwigluArgs& args, ThreadPool& pool);
 void swigluBackward(const SwigluBackwardArgs& args, ThreadPool& pool);
 
