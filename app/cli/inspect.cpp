@@ -4,7 +4,6 @@
 #include "app/cli/data_options.h"
 #include "core/save/checkpoint.h"
 #include "core/telemetry/run_folder.h"
-#include "core/tokenizer/tokenizer.h"
 
 #include <millrace/library.h>
 #include <millrace/run_reader.h>
@@ -66,16 +65,11 @@ Result<Json> describeModel(const std::string& path)
     if (!model.ok())
         return model.status();
     const ModelInfo& info = model.value();
-    Json json{{"kind", "model"}, {"architecture", info.architecture}, {"dtype", info.dtype},
+    return Json{{"kind", "model"}, {"architecture", info.architecture}, {"dtype", info.dtype},
         {"parameters", info.parameters}, {"layers", info.layers}, {"hidden", info.hidden},
         {"vocab", info.vocab}, {"max_positions", info.maxPositions},
         {"tied_embedding", info.tiedEmbedding}, {"bytes", info.bytes},
-        {"tokenizer", info.tokenizerKind}, {"problems", info.problems}};
-    if (std::error_code ignored; fs::exists(fs::path(path) / "tekken.json", ignored))
-        if (auto tokenizer = Tokenizer::open(path); tokenizer.ok())
-            if (const std::string_view note = tokenizer.value()->note(); !note.empty())
-                json["notes"].push_back(note);
-    return json;
+        {"tokenizer", info.tokenizerKind}, {"notes", info.notes}, {"problems", info.problems}};
 }
 
 Result<Json> describeHistory(const std::string& path)

@@ -36,9 +36,9 @@ Result<std::unique_ptr<InferenceModel>> InferenceModel::describe(
     model->m_step.precision = options.compute == DType::F32 ? Precision::F32 : Precision::BF16;
     model->m_plan = planInferenceMemory(model->m_step, model->m_shape);
     if (options.cache) {
-        const TensorView cache = matrixView(nullptr, options.compute,
-            model->m_config.layers * seqLen, model->m_config.qkvColumns());
-        model->m_plan.items.push_back({Tier::Device, MemoryUse::KeyValueCache, {}, cache.bytes()});
+        std::vector<BlockCache> cache;
+        model->m_plan.items.push_back({Tier::Device, MemoryUse::KeyValueCache, {},
+            layoutCache(model->m_config, model->m_micro, nullptr, cache)});
     }
     return model;
 }
@@ -149,7 +149,7 @@ Result<EvalResult> InferenceModel::evaluate(const TokenSet& set)
 // as in transformers.
 TurnFor InferenceModel::turnFor()
 {
-    const bool isOfWhole = m_config.ropeScaling.type == RopeType::Dynamic;
+    const bool isOfWhole = m_config.ropes.front().scaling.type == RopeType::Dynamic;
     return [this, isOfWhole](std::int64_t tokens, std::int64_t whole) {
         return m_executor->constants().turnFor(isOfWhole ? whole : tokens);
     };

@@ -53,10 +53,10 @@ ModelConfig standIn()
     ModelConfig config;
     config.architecture = "LlamaForCausalLM";
     config.hidden = 1024;
-    config.intermediate = 2816;
-    config.heads = 16;
-    config.kvHeads = 8;
-    config.headDim = 64;
+    config.block.intermediate = 2816;
+    config.block.heads = 16;
+    config.block.kvHeads = 8;
+    config.block.headDim = 64;
     config.vocab = 8192;
     config.maxPositions = 4096;
     config.rmsNormEps = 1e-5;
@@ -76,23 +76,70 @@ std::string deviceWords(const RunSpec& spec, const MachineInfo& machine)
     return words;
 }
 
+std::string kindWords(const ModelConfig& c, const BlockKind& kind, std::int64_t seqLen)
+{
+    std::string words;
+    if (kind.isDelta())
+        words += fmt::format(" state {} {} {} {} {}", kind.delta.keyHeads, kind.delta.valueHeads,
+            kind.delta.keyDim, kind.delta.valueDim, kind.taps);
+    words += kind.gatesAttention ? " gated" : "";
+    words += kind.normsQueriesAndKeys() ? " normed heads" : "";
+    words += kind.branchNorms ? " normed branches" : "";
+    words += kind.inputNorms ? "" : " plain input";
+    words += kind.branchScale != 1.0 ? " scaled branches" : "";
+    words += kind.geluGate ? " gelu" : "";
+    words += kind.attentionCap > 0.0 ? " capped scores" : "";
+    const std::int64_t turning = c.ropes[static_cast<std::size_t>(kind.rope)].rotaryDim;
+    if (!kind.turns)
+        words += " still";
+    else if (turning > 0)
+        words += fmt::format(" turning {}", turning);
+    if (kind.window > 0 && kind.window < seqLen)
+        words += fmt::format(" window {}", kind.window);
+    return words;
+}
+
 std::string modelWords(const RateSubject& subject)
 {
     const ModelConfig& c = subject.config;
+    const BlockKind& first = c.kindOf(0);
     std::string words = subject.compute == DType::F32 ? "fp32" : "bf16";
-    for (const std::int64_t number : {c.hidden, c.intermediate, c.heads, c.kvHeads, c.headDim,
-             c.vocab, subject.seqLen, subject.microBatch})
+    for (const std::int64_t number : {c.hidden, first.intermediate, first.heads, first.kvHeads,
+             first.headDim, c.vocab, subject.seqLen, subject.microBatch})
         words += fmt::format(" {}", number);
-    words += c.queryKeyNorm ? " normed heads" : "";
-    words += c.branchNorms ? " normed branches" : "";
-    words += c.geluGate ? " gelu" : "";
-    words += c.attentionCap > 0.0 ? " capped scores" : "";
+    std::string kinds;
+    for (const BlockKind& kind : c.kinds())
+        kinds += (kinds.empty() ? "" : " and") + kindWords(c, kind, subject.seqLen);
+    words += kinds;
     words += c.logitCap > 0.0 ? " capped logits" : "";
-    if (c.rotaryDim > 0)
-        words += fmt::format(" turning {}", c.rotaryDim);
-    if (c.window > 0 && c.window < subject.seqLen)
-        words += fmt::format(" window {}", c.window);
     return words + (c.tiedEmbedding ? " tied" : "") + (subject.standIn ? " stand-in" : "");
+}
+
+// The first blocks, as many as repeat: 4 where every fourth is of another kind. At least two; 0 if
+// it takes more than a few.
+std::int64_t repeatingBlocks(const ModelConfig& config)
+{
+    constexpr std::int64_t kFew = 4;
+    for (std::int64_t n = 2; n <= std::min(kFew, config.layers); ++n) {
+        bool repeats = true;
+        for (std::int64_t block = n; repeats && block < config.layers; ++block)
+            repeats = config.kindOf(block) == config.kindOf(block - n);
+        if (repeats)
+            return n;
+    }
+    return 0;
+}
+
+// So few that every machine can try them, of each kind as large a share as in the model, or one.
+void keepFewBlocks(ModelConfig& config)
+{
+    std::vector<BlockKind> few;
+    for (std::int64_t block = 0; block < repeatingBlocks(config); ++block)
+        few.push_back(config.kindOf(block));
+    if (few.empty())
+        few = config.kinds();
+    config.blocks = std::move(few);
+    config.layers = std::ssize(config.blocks);
 }
 
 } // namespace
@@ -102,7 +149,7 @@ Result<RateSubject> rateSubject(
 {
     RateSubject subject;
     subject.config = config;
-    subject.config.layers = std::min<std::int64_t>(config.layers, 2);
+    keepFewBlocks(subject.config);
     subject.seqLen = spec.seqLen;
     subject.microBatch = spec.microBatch;
     subject.compute = spec.precision == PrecisionChoice::F32 ? DType::F32 : DType::BF16;

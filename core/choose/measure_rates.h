@@ -1,5 +1,6 @@
-// measureRates(): two blocks of the model are trained for a few steps, half of their update on the
-// device and half on the host, and every rate a plan needs is read off the tasks' times.
+// measureRates(): a few blocks of the model, of every kind, are trained for a few steps,
+// half of their update on the device and half on the host, and every rate a plan needs is read off
+// the tasks' times.
 //
 // So the rates hold for lanes at work together, as in a run, and not for each alone.
 //
@@ -17,11 +18,11 @@
 
 namespace mr {
 
-// Subject of a measurement: a model of two blocks, and how to train it.
+// Subject of a measurement: a model of few blocks, and how to train it.
 struct RateSubject {
     std::string key;    // names its entry in the cache
     std::string runKey; // that of runs that train this part of the model; mostly the same
-    ModelConfig config; // two blocks: all blocks of a model are alike
+    ModelConfig config;
     std::int64_t seqLen = 0;
     std::int64_t microBatch = 1;
     DType compute = DType::BF16;
@@ -30,7 +31,7 @@ struct RateSubject {
     std::size_t deviceBytes = 0; // a device needs to measure it
 };
 
-// The subject for a resolved spec: two blocks of the model itself if they fit a quarter of the
+// The subject for a resolved spec: blocks of the model itself if they fit a quarter of the
 // memory at hand, else of a stand-in.
 Result<RateSubject> rateSubject(
     const RunSpec& spec, const ModelConfig& config, const MachineInfo& machine);

@@ -250,6 +250,8 @@ Result<PlanReport> planRun(const RunSpec& spec)
     MR_ASSIGN(auto setup, setUpRun(spec, 0));
     PlanReport report = reportOf(setup);
     report.processBytes = processBytesOf(setup);
+    for (const std::string& note : setup.config.notes)
+        report.advice.push_back(note);
     if (setup.policy.intervalByMagnitude)
         report.advice.push_back(fmt::format("The interval is chosen when the warm-up ends; bytes "
                                             "and times are those of windows of {} steps.",

@@ -23,14 +23,10 @@ const ParamSlot* linearSlot(const ParamTable& model, const NamedTensor& tensor)
 {
     if (tensor.shape.size() != 2 || !std::string_view(tensor.name).ends_with(kWeight))
         return nullptr;
-    const ParamGroup& group = model.groups[static_cast<std::size_t>(tensor.group.value)];
-    const auto holds = [&](const ParamSlot& slot) {
-        return slot.first <= tensor.first && tensor.first < slot.first + slot.count();
-    };
-    const auto slot = std::find_if(group.paramSlots.begin(), group.paramSlots.end(), holds);
+    const ParamSlot& slot = model.slotOf(tensor);
     constexpr SlotKind kLinear[] = {
         SlotKind::Qkv, SlotKind::AttnOut, SlotKind::GateUp, SlotKind::Down};
-    return std::ranges::count(kLinear, slot->kind) > 0 ? &*slot : nullptr;
+    return std::ranges::count(kLinear, slot.kind) > 0 ? &slot : nullptr;
 }
 
 // "q_proj" of "model.layers.0.self_attn.q_proj".
@@ -146,7 +142,8 @@ std::vector<AdapterModule> linearModules(const ParamTable& model)
         if (slot == nullptr)
             continue;
         AdapterModule module;
-        module.name = tensor.name.substr(0, tensor.name.size() - kWeight.size());
+        module.name =
+            nameInMemory(model, tensor.name.substr(0, tensor.name.size() - kWeight.size()));
         module.product = slot->kind;
         module.firstRow = (tensor.first - slot->first) / slot->cols;
         module.rows = tensor.shape[0];
@@ -211,8 +208,8 @@ bool isTarget(const std::string& module, const std::string& entry)
 
 std::int64_t blockOf(const std::string& module)
 {
-    constexpr std::string_view kBefore = "model.layers.";
-    return std::stoll(module.substr(kBefore.size()));
+    constexpr std::string_view kBefore = "layers.";
+    return std::stoll(module.substr(module.find(kBefore) + kBefore.size()));
 }
 
 bool isLinear(const ParamTable& model, const NamedTensor& tensor)

@@ -1,5 +1,7 @@
 #include "core/model/architecture.h"
 
+#include "core/model/wrapper.h"
+
 #include <algorithm>
 #include <array>
 
@@ -9,10 +11,47 @@ namespace {
 
 using Traits = ArchitectureTraits;
 
-constexpr std::array<Traits, 8> kArchitectures = {{
+constexpr BlockNames kGemmaNames = {.mlpNorm = "pre_feedforward_layernorm"};
+constexpr BlockNames kGlmNames = {.attnBranchNorm = "post_self_attn_layernorm",
+    .mlpBranchNorm = "post_mlp_layernorm",
+    .gateUp = "gate_up_proj"};
+constexpr BlockNames kPhiNames = {.qkv = "qkv_proj", .gateUp = "gate_up_proj"};
+constexpr BlockNames kSharedMlpNames = {
+    .mlp = "shared_mlp", .gateUp = "input_linear", .down = "output_linear"};
+constexpr BlockNames kHunyuanNames = {.queryNorm = "query_layernorm", .keyNorm = "key_layernorm"};
+
+// Heads for several tokens at once.
+constexpr std::array<std::string_view, 1> kSpareHeads = {"mtp."};
+
+constexpr std::string_view kMinistralRope =
+    R"({"rope_type": "yarn", "rope_theta": 1000000.0, "factor": 16.0,
+        "original_max_position_embeddings": 16384, "beta_fast": 32.0, "beta_slow": 1.0,
+        "mscale_all_dim": 1.0, "mscale": 1.0, "llama_4_scaling_beta": 0.1})";
+
+constexpr std::array<Traits, 20> kArchitectures = {{
+    {.name = "Ernie4_5ForCausalLM",
+        .modelType = "ernie4_5",
+        .bias = BiasRule::Whole,
+        .pairs = RopePairs::Neighbours,
+        .missingHeadDim = 128,
+        .missingKvHeads = 2,
+        .missingPad = 0,
+        .tiedByDefault = true,
+        .missingTheta = 500000.0},
+    {.name = "Exaone4ForCausalLM",
+        .modelType = "exaone4",
+        .queryKeyNorm = QueryKeyNorm::Heads,
+        .norms = NormPlace::After,
+        .still = StillRule::FullLayers,
+        .window = WindowRule::Pattern,
+        .missingWindow = 4096,
+        .missingKvHeads = 32,
+        .missingPattern = 4,
+        .patternField = true,
+        .optionalWindow = true},
     {.name = "GemmaForCausalLM",
         .modelType = "gemma",
-        .attentionBias = BiasRule::Field,
+        .bias = BiasRule::Attention,
         .missingHeadDim = 256,
         .missingKvHeads = 16,
         .missingPad = 0,
@@ -22,7 +61,9 @@ constexpr std::array<Traits, 8> kArchitectures = {{
         .scaledEmbedding = true},
     {.name = "Gemma2ForCausalLM",
         .modelType = "gemma2",
-        .attentionBias = BiasRule::Field,
+        .names = kGemmaNames,
+        .bias = BiasRule::Attention,
+        .norms = NormPlace::Around,
         .window = WindowRule::Pattern,
         .missingWindow = 4096,
         .missingHeadDim = 256,
@@ -32,15 +73,16 @@ constexpr std::array<Traits, 8> kArchitectures = {{
         .tiedByDefault = true,
         .geluGate = true,
         .onePlusNorms = true,
-        .branchNorms = true,
         .scaledEmbedding = true,
         .missingQueryScalar = 256.0,
         .missingAttentionCap = 50.0,
         .missingLogitCap = 30.0},
     {.name = "Gemma3ForCausalLM",
         .modelType = "gemma3_text",
-        .attentionBias = BiasRule::Field,
-        .queryKeyNorm = true,
+        .names = kGemmaNames,
+        .bias = BiasRule::Attention,
+        .queryKeyNorm = QueryKeyNorm::Heads,
+        .norms = NormPlace::Around,
         .window = WindowRule::Pattern,
         .missingWindow = 4096,
         .missingHeadDim = 256,
@@ -51,24 +93,74 @@ constexpr std::array<Traits, 8> kArchitectures = {{
         .tiedByDefault = true,
         .geluGate = true,
         .onePlusNorms = true,
-        .branchNorms = true,
         .scaledEmbedding = true,
         .missingTheta = 1e6,
         .missingLocalTheta = 10000.0,
         .missingQueryScalar = 256.0,
         .missingLogitCap = 0.0},
-    {.name = "LlamaForCausalLM",
-        .modelType = "llama",
-        .attentionBias = BiasRule::Field,
-        .mlpBias = BiasRule::Field},
+    {.name = "Glm4ForCausalLM",
+        .modelType = "glm4",
+        .names = kGlmNames,
+        .bias = BiasRule::QkvField,
+        .norms = NormPlace::Around,
+        .pairs = RopePairs::Neighbours,
+        .missingHeadDim = 128,
+        .missingKvHeads = 2,
+        .missingPad = 151329,
+        .partialRotary = true,
+        .missingRotaryShare = 0.5},
+    {.name = "GraniteForCausalLM",
+        .modelType = "granite",
+        .bias = BiasRule::All,
+        .multipliers = true},
+    {.name = "GraniteMoeHybridForCausalLM",
+        .modelType = "granitemoehybrid",
+        .names = kSharedMlpNames,
+        .mlpWidth = "shared_intermediate_size",
+        .bias = BiasRule::Attention,
+        .still = StillRule::All,
+        .multipliers = true,
+        .attentionOnly = true},
+    {.name = "HunYuanDenseV1ForCausalLM",
+        .modelType = "hunyuan_v1_dense",
+        .names = kHunyuanNames,
+        .bias = BiasRule::Attention,
+        .queryKeyNorm = QueryKeyNorm::TurnedHeads,
+        .missingPad = 0,
+        .rope = {.alpha = true}},
+    {.name = "LlamaForCausalLM", .modelType = "llama", .bias = BiasRule::All},
+    {.name = "Ministral3ForCausalLM",
+        .modelType = "ministral3",
+        .missingHeadDim = 128,
+        .missingKvHeads = 8,
+        .missingPad = 11,
+        .rope = {.queryGrowth = true},
+        .missingRope = kMinistralRope},
     {.name = "MistralForCausalLM",
         .modelType = "mistral",
         .window = WindowRule::AllLayers,
         .missingWindow = 4096,
         .missingKvHeads = 8},
+    {.name = "Olmo2ForCausalLM",
+        .modelType = "olmo2",
+        .bias = BiasRule::Attention,
+        .queryKeyNorm = QueryKeyNorm::Rows,
+        .norms = NormPlace::After,
+        .missingPad = 1},
+    {.name = "Olmo3ForCausalLM",
+        .modelType = "olmo3",
+        .bias = BiasRule::Attention,
+        .queryKeyNorm = QueryKeyNorm::Rows,
+        .norms = NormPlace::After,
+        .window = WindowRule::Pattern,
+        .missingWindow = 4096,
+        .missingPad = 1,
+        .missingPattern = 4,
+        .missingTheta = 500000.0,
+        .missingLocalTheta = 500000.0},
     {.name = "Phi3ForCausalLM",
         .modelType = "phi3",
-        .fusedProjections = true,
+        .names = kPhiNames,
         .ownCode = true,
         .window = WindowRule::AllLayers,
         .missingPad = 32000,
@@ -76,18 +168,46 @@ constexpr std::array<Traits, 8> kArchitectures = {{
         .partialRotary = true},
     {.name = "Qwen2ForCausalLM",
         .modelType = "qwen2",
-        .attentionBias = BiasRule::QkvOnly,
+        .bias = BiasRule::Qkv,
         .window = WindowRule::UpperLayers,
         .missingWindow = 4096,
         .missingKvHeads = 32},
     {.name = "Qwen3ForCausalLM",
         .modelType = "qwen3",
-        .attentionBias = BiasRule::Field,
-        .queryKeyNorm = true,
+        .bias = BiasRule::Attention,
+        .queryKeyNorm = QueryKeyNorm::Heads,
         .window = WindowRule::UpperLayers,
         .missingWindow = 4096,
         .missingHeadDim = 128,
         .missingKvHeads = 32},
+    {.name = "Qwen3_5ForCausalLM",
+        .modelType = "qwen3_5_text",
+        .queryKeyNorm = QueryKeyNorm::Heads,
+        .missingHeadDim = 256,
+        .missingKvHeads = 4,
+        .partialRotary = true,
+        .missingRotaryShare = 0.25,
+        .rope = {.mrope = true},
+        .onePlusNorms = true,
+        .deltaLayers = true,
+        .gatesAttention = true,
+        .carried = kSpareHeads},
+    {.name = "SeedOssForCausalLM",
+        .modelType = "seed_oss",
+        .bias = BiasRule::Apart,
+        .missingHeadDim = 128,
+        .missingKvHeads = 8,
+        .missingPad = 1,
+        .leavesDropoutOut = true},
+    {.name = "SmolLM3ForCausalLM",
+        .modelType = "smollm3",
+        .bias = BiasRule::All,
+        .still = StillRule::Listed,
+        .window = WindowRule::StillLayers,
+        .missingKvHeads = 4,
+        .missingPad = 128004,
+        .tiedByDefault = true,
+        .missingTheta = 2e6},
 }};
 
 // The first row of which a part stands in the name, in small letters, says why.
@@ -99,7 +219,10 @@ struct Kind {
 constexpr std::string_view kExperts =
     "mixtures of experts are not supported; take a dense model of the family";
 
-constexpr std::array<Kind, 13> kKinds = {{
+constexpr std::string_view kMamba =
+    "Mamba layers are not supported; take a model of attention alone, such as Granite 4.0 1B";
+
+constexpr std::array<Kind, 19> kKinds = {{
     {"moe", kExperts},
     {"mixtral", "mixtures of experts are not supported; take a dense model such as Mistral 7B"},
     {"deepseekv", kExperts},
@@ -110,8 +233,16 @@ constexpr std::array<Kind, 13> kKinds = {{
     {"gpt2", "learned positions and LayerNorm are not supported; take a model with rotary "
              "positions and RMSNorm"},
     {"gemma3n", "layers of its own kind are not supported; take Gemma 3"},
-    {"conditionalgeneration", "models of pictures and text are not supported; take the text "
-                              "model they are built on"},
+    {"qwen4", "hyper-connections, tables of word groups and indexed attention are not supported; "
+              "take Qwen 3.5"},
+    {"mamba", kMamba},
+    {"nemotronh", kMamba},
+    {"nemotron_h", kMamba},
+    {"falconh1", kMamba},
+    {"falcon_h1", kMamba},
+    {"conditionalgeneration",
+        "of models of pictures and text, Gemma 3, Mistral 3 and Qwen 3.5 are read; take "
+        "one of these, or the text model"},
     {"sequenceclassification", "classifiers are not supported; take the causal language model"},
     {"rewardmodel", "classifiers are not supported; take the causal language model"},
     {"textmodel", "models without a head are not supported; take the causal language model"},
@@ -152,6 +283,8 @@ std::string unsupportedWords(std::string_view name)
     words += "; supported: ";
     for (const Traits& each : kArchitectures)
         words.append(&each == kArchitectures.data() ? "" : ", ").append(each.name);
+    for (const WrapperTraits& each : wrappers())
+        words.append(", ").append(each.name);
     return words;
 }
 

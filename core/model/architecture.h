@@ -10,6 +10,9 @@
 
 #pragma once
 
+#include "core/model/block_kind.h"
+#include "core/model/rope_scaling.h"
+
 #include <cstdint>
 #include <span>
 #include <string>
@@ -17,27 +20,47 @@
 
 namespace mr {
 
+// The products that have a bias.
 enum class BiasRule : std::uint8_t {
-    None,   // a field that asks for one is refused
-    Field,  // attention_bias: q, k, v and o; mlp_bias: gate, up and down
-    QkvOnly // q, k and v always, no field
+    None,      // none; a field that asks for one is refused
+    Attention, // attention_bias: q, k, v and o
+    All,       // attention_bias as above; mlp_bias: gate, up and down
+    Qkv,       // q, k and v always, no field
+    QkvField,  // attention_bias, on where it is missing: q, k and v
+    Apart,     // as QkvField; attention_out_bias: o; mlp_bias: gate, up and down
+    Whole      // use_bias: every one of these
 };
 
 enum class WindowRule : std::uint8_t {
     None,        // every layer sees everything before it
     AllLayers,   // sliding_window, in every layer
     UpperLayers, // sliding_window if use_sliding_window, in layers from max_window_layers on
-    Pattern      // sliding_window, in all but every n-th layer
+    Pattern,     // sliding_window, in all but every n-th layer
+    StillLayers  // sliding_window if use_sliding_window, in layers that do not turn
 };
+
+// Which layers have no rotary positions.
+enum class StillRule : std::uint8_t {
+    None,       // every layer turns
+    Listed,     // those with 0 in no_rope_layers, or every no_rope_layer_interval-th
+    FullLayers, // those without a window, where others have one
+    All         // every layer, unless position_embedding_type is "rope"
+};
+
+// A block norms what a branch reads, what it adds, or both.
+enum class NormPlace : std::uint8_t { Before, After, Around };
 
 struct ArchitectureTraits {
     std::string_view name;      // architectures[0]
     std::string_view modelType; // model_type
-    BiasRule attentionBias = BiasRule::None;
-    BiasRule mlpBias = BiasRule::None;
-    bool queryKeyNorm = false;     // RMSNorm of each head of q and k, before the rotation
-    bool fusedProjections = false; // files hold qkv_proj and gate_up_proj
-    bool ownCode = false;          // published with an auto_map to code this table replaces
+    BlockNames names = {};
+    std::string_view mlpWidth = "intermediate_size"; // the field that has it
+    BiasRule bias = BiasRule::None;
+    QueryKeyNorm queryKeyNorm = QueryKeyNorm::None;
+    NormPlace norms = NormPlace::Before;
+    RopePairs pairs = RopePairs::Halves;
+    StillRule still = StillRule::None;
+    bool ownCode = false; // published with an auto_map to code this table replaces
     WindowRule window = WindowRule::None;
     std::int64_t missingWindow = 0;    // sliding_window where the field is missing; 0: none
     std::int64_t missingHeadDim = 0;   // head_dim where it is missing; 0: hidden / heads
@@ -46,14 +69,23 @@ struct ArchitectureTraits {
     std::int64_t missingOriginal = 0;  // original_max_position_embeddings of longrope; 0: none
     std::int64_t missingPattern = 0;   // n of WindowRule::Pattern
     bool patternField = false;         // sliding_window_pattern may say otherwise
+    bool optionalWindow = false;       // no layer has one where sliding_window is null
     bool tiedByDefault = false;        // where tie_word_embeddings is missing
     bool partialRotary = false;        // partial_rotary_factor is understood
+    double missingRotaryShare = 1.0;   // ... where it is missing
+    RopeExtras rope = {};              // fields of scaled positions that it understands
+    std::string_view missingRope = {}; // rope_parameters where they are missing, as JSON
     bool geluGate = false;             // the tanh form of GELU; else silu
     bool onePlusNorms = false;         // norms multiply by 1 + weight
-    bool branchNorms = false;          // attention's and the MLP's output are normed, too
     bool scaledEmbedding = false;      // times the root of hidden_size
+    bool multipliers = false;    // embedding_, attention_, residual_multiplier, logits_scaling
+    bool attentionOnly = false;  // other mixers and experts of the class are refused
+    bool deltaLayers = false;    // layers with a state by the gated delta rule, but every n-th
+    bool gatesAttention = false; // q_proj holds a gate of each head behind its rows
+    std::span<const std::string_view> carried = {}; // beginnings of names of carried tensors
+    bool leavesDropoutOut = false;     // published with dropout, which is not trained with
     double missingTheta = 10000.0;     // rope_theta where it is missing
-    double missingLocalTheta = 0.0;    // windowed layers; 0: as all others
+    double missingLocalTheta = 0.0;    // windowed layers, unscaled; 0: they turn as all others
     double missingQueryScalar = 0.0;   // query_pre_attn_scalar; 0: no such field, head_dim
     double missingAttentionCap = -1.0; // attn_logit_softcapping; 0: none, below: no such field
     double missingLogitCap = -1.0;     // final_logit_softcapping; the same

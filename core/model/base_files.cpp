@@ -78,7 +78,7 @@ Result<std::optional<BaseFiles>> ownFiles(const std::filesystem::path& folder,
             continue;
         const WeightFiles::Location& at = found.of[i];
         const SafetensorEntry& entry = readers[at.file].entries().at(at.name);
-        if (isPacked || at.isNf4 || entry.dtype != wanted)
+        if (isPacked || at.form != WeightForm::Plain || entry.dtype != wanted)
             return std::optional<BaseFiles>();
         base.extents.push_back(
             {tensor.group, sizeOf(compute) * static_cast<std::size_t>(tensor.first),

@@ -1,53 +1,18 @@
 #include "core/model/block.h"
 
 #include "core/model/block_dora.h"
+#include "core/model/block_mixers.h"
 #include "core/model/block_products.h"
 #include "core/model/norm_of.h"
 
-#include <cmath>
+#include <utility>
 
 namespace mr {
 namespace {
 
-float attentionScale(const ModelConfig& config)
+GateActivation activationOf(const BlockKind& kind)
 {
-    const double scalar =
-        config.queryScalar > 0.0 ? config.queryScalar : static_cast<double>(config.headDim);
-    return static_cast<float>(1.0 / std::sqrt(scalar));
-}
-
-float attentionCap(const ModelConfig& config)
-{
-    return static_cast<float>(config.attentionCap);
-}
-
-GateActivation activationOf(const ModelConfig& config)
-{
-    return config.geluGate ? GateActivation::GeluTanh : GateActivation::Silu;
-}
-
-RopeArgs ropeArgs(const LayerContext& c, const TensorView& x, bool inverse)
-{
-    return {x, c.batch.positions, c.constants.cosTable, c.constants.sinTable,
-        static_cast<int>(c.config->heads + c.config->kvHeads), static_cast<int>(c.config->headDim),
-        static_cast<int>(c.config->turnedColumns()), inverse};
-}
-
-// Memory of a tensor that nobody reads any more, as scratch.
-TensorView floatsOf(const TensorView& unread)
-{
-    return vectorView(
-        unread.data, DType::F32, static_cast<std::int64_t>(unread.bytes() / sizeof(float)));
-}
-
-HeadNorm queryNorm(const BlockTensors& w, const BlockActivations& kept)
-{
-    return {kept.queries, kept.queryRstd, w.queryNorm};
-}
-
-HeadNorm keyNorm(const BlockTensors& w, const BlockActivations& kept)
-{
-    return {kept.keys, kept.keyRstd, w.keyNorm};
+    return kind.geluGate ? GateActivation::GeluTanh : GateActivation::Silu;
 }
 
 // y = x weight^T + bias, and what the adapter adds.
@@ -82,34 +47,6 @@ Status projectBack(const LayerContext& c, const BlockScratch& scratch,
         {backward.adapter.*of, weight.gradOut, weight.x, input.gradX, weight.accumulate});
 }
 
-// kept.qkv: from the projection to what attention reads.
-Status placeHeads(const LayerContext& c, const BlockTensors& w, const BlockActivations& kept)
-{
-    const RopeArgs rope = ropeArgs(c, kept.qkv, false);
-    if (!c.config->queryKeyNorm)
-        return c.ops->rope(rope, *c.stream);
-    return c.ops->headNormRope(
-        {kept.qkv, queryNorm(w, kept), keyNorm(w, kept), rope.positions, rope.cosTable,
-            rope.sinTable, static_cast<int>(c.config->heads), static_cast<int>(c.config->kvHeads),
-            rope.headDim, rope.rotaryDim, epsOf(*c.config), gainOf(*c.config)},
-        *c.stream);
-}
-
-// scratch.gradQkv: from the gradient of what attention read to that of the projection.
-Status backwardHeads(const LayerContext& c, const BlockTensors& w, const BlockActivations& kept,
-    const BlockScratch& scratch, const BlockBackward& backward)
-{
-    const RopeArgs rope = ropeArgs(c, scratch.gradQkv, true);
-    if (!c.config->queryKeyNorm)
-        return c.ops->rope(rope, *c.stream);
-    return c.ops->headNormRopeBackward(
-        {scratch.gradQkv, queryNorm(w, kept), keyNorm(w, kept), backward.gradients.queryNorm,
-            backward.gradients.keyNorm, scratch.headPartial, rope.positions, rope.cosTable,
-            rope.sinTable, static_cast<int>(c.config->heads), static_cast<int>(c.config->kvHeads),
-            rope.headDim, rope.rotaryDim, backward.accumulate, gainOf(*c.config)},
-        *c.stream);
-}
-
 // The norm of the branch that attention or the MLP adds to the residual stream.
 struct BranchNorm {
     TensorView branch;     // (T, H), c
@@ -118,114 +55,177 @@ struct BranchNorm {
     TensorView gradWeight; // (H), F32
 };
 
-// Into scratch.branch.
-Status normBranch(const LayerContext& c, const BranchNorm& norm, const BlockScratch& scratch)
+bool scalesBranches(const LayerContext& c)
 {
-    return c.ops->rmsNorm({norm.branch, {}, norm.weight, {}, scratch.branch, norm.rstd,
-                              epsOf(*c.config), gainOf(*c.config)},
-        *c.stream);
+    return c.kind->branchScale != 1.0;
 }
 
-// `gradient`: that of the branch before its norm; without one, the stream's own.
+// `to` = `from` times BlockKind::branchScale.
+Status scaleBranch(const LayerContext& c, const TensorView& from, const TensorView& to)
+{
+    return c.ops->scale({from, to, static_cast<float>(c.kind->branchScale)}, *c.stream);
+}
+
+// Into scratch.branch, from which it is added: a branch that is normed or not, then scaled.
+Status finishBranch(const LayerContext& c, const BranchNorm& norm, const BlockScratch& scratch)
+{
+    if (c.kind->branchNorms)
+        MR_TRY(c.ops->rmsNorm({norm.branch, {}, norm.weight, {}, scratch.branch, norm.rstd,
+                                  epsOf(*c.config), gainOf(*c.config)},
+            *c.stream));
+    return scalesBranches(c) ? scaleBranch(c, scratch.branch, scratch.branch) : Status();
+}
+
+// `gradient`: that of the branch before its scale and its norm; without them, the stream's own.
 Status branchGradient(const LayerContext& c, const BranchNorm& norm, const BlockScratch& scratch,
     const BlockBackward& backward, TensorView& gradient)
 {
-    gradient = c.config->branchNorms ? scratch.branch : backward.grad;
-    if (!c.config->branchNorms)
+    gradient = backward.grad;
+    if (scalesBranches(c)) {
+        gradient = c.kind->branchNorms ? scratch.gradNormed : scratch.branch;
+        MR_TRY(scaleBranch(c, backward.grad, gradient));
+    }
+    if (!c.kind->branchNorms)
         return {};
+    const TensorView ofOutput = std::exchange(gradient, scratch.branch);
     return c.ops->rmsNormBackward(
-        {backward.grad, norm.branch, norm.weight, norm.rstd, {}, gradient, norm.gradWeight,
+        {ofOutput, norm.branch, norm.weight, norm.rstd, {}, gradient, norm.gradWeight,
             scratch.normPartial, backward.accumulate, gainOf(*c.config)},
         *c.stream);
+}
+
+// The gradient of what a branch reads, in scratch.gradNormed, joins that of the stream.
+struct InputNorm {
+    TensorView x;
+    TensorView weight;
+    TensorView rstd;
+    TensorView gradWeight;
+};
+
+Status joinGradient(const LayerContext& c, const InputNorm& norm, const BlockScratch& scratch,
+    const BlockBackward& backward)
+{
+    const TensorView& grad = backward.grad;
+    if (!c.kind->inputNorms)
+        return c.ops->add({grad, scratch.gradNormed, grad}, *c.stream);
+    return c.ops->rmsNormBackward(
+        {scratch.gradNormed, norm.x, norm.weight, norm.rstd, grad, grad, norm.gradWeight,
+            scratch.normPartial, backward.accumulate, gainOf(*c.config)},
+        *c.stream);
+}
+
+BranchNorm attentionBranch(const BlockTensors& w, const BlockActivations& kept)
+{
+    return {kept.attnBranch, w.attnBranchNorm, kept.attnBranchRstd, {}};
+}
+
+BranchNorm mlpBranch(const BlockTensors& w, const BlockActivations& kept)
+{
+    return {kept.mlpBranch, w.mlpBranchNorm, kept.mlpBranchRstd, {}};
+}
+
+// A projection leaves its branch there.
+const TensorView& branchOutput(
+    const LayerContext& c, const TensorView& kept, const BlockScratch& scratch)
+{
+    return c.kind->branchNorms ? kept : scratch.branch;
+}
+
+// The input of attention, or of the MLP.
+const TensorView& attentionInput(
+    const LayerContext& c, const TensorView& x, const BlockActivations& kept)
+{
+    return c.kind->inputNorms ? kept.normed1 : x;
+}
+
+const TensorView& mlpInput(const LayerContext& c, const BlockActivations& kept)
+{
+    return c.kind->inputNorms ? kept.normed2 : kept.mid;
+}
+
+Status beginBlock(const LayerContext& c, const BlockTensors& w, const LayerInput& input,
+    const BlockActivations& kept)
+{
+    if (!c.kind->inputNorms)
+        return addParts(c, input);
+    return c.ops->rmsNorm(
+        inputNorm(*c.config, input, w.attnNorm, kept.normed1, kept.rstd1), *c.stream);
 }
 
 // Up to the branch that is added to the residual stream.
 Status forwardAttention(const LayerContext& c, const BlockTensors& w, const LayerInput& input,
     const BlockActivations& kept, const BlockScratch& scratch)
 {
-    Ops& ops = *c.ops;
-    Stream& stream = *c.stream;
-    const ModelConfig& config = *c.config;
-    MR_TRY(ops.rmsNorm(inputNorm(config, input, w.attnNorm, kept.normed1, kept.rstd1), stream));
-    MR_TRY(project(c, scratch, &BlockAdapter::qkv, {kept.normed1, w.qkv, w.qkvBias, kept.qkv}));
-    MR_TRY(placeHeads(c, w, kept));
-    MR_TRY(ops.attention({kept.visibleQkv, c.batch.visibleFrom, kept.attention, kept.lse,
-                             static_cast<int>(config.heads), static_cast<int>(config.kvHeads),
-                             static_cast<int>(config.headDim), attentionScale(config), c.firstQuery,
-                             attentionCap(config), c.batch.mostKeys},
-        stream));
-    const TensorView& branch = config.branchNorms ? kept.attnBranch : scratch.branch;
-    MR_TRY(project(
-        c, scratch, &BlockAdapter::attnOut, {kept.attention, w.attnOut, w.attnOutBias, branch}));
-    if (!config.branchNorms)
-        return {};
-    return normBranch(c, {kept.attnBranch, w.attnBranchNorm, kept.attnBranchRstd, {}}, scratch);
+    MR_TRY(beginBlock(c, w, input, kept));
+    MR_TRY(project(c, scratch, &BlockAdapter::qkv,
+        {attentionInput(c, input.x, kept), w.qkv, w.qkvBias, projectedOf(kept)}));
+    MR_TRY(mixTokens(c, w, kept, scratch));
+    MR_TRY(gateMixer(c, w, kept));
+    MR_TRY(project(c, scratch, &BlockAdapter::attnOut,
+        {mixedOf(kept), w.attnOut, w.attnOutBias, branchOutput(c, kept.attnBranch, scratch)}));
+    return finishBranch(c, attentionBranch(w, kept), scratch);
+}
+
+// kept.mid, and what the MLP reads.
+Status beginMlp(const LayerContext& c, const BlockTensors& w, const TensorView& x,
+    const BlockActivations& kept, const BlockScratch& scratch)
+{
+    if (!c.kind->inputNorms)
+        return c.ops->add({scratch.branch, x, kept.mid}, *c.stream);
+    return c.ops->rmsNorm({scratch.branch, x, w.mlpNorm, kept.mid, kept.normed2, kept.rstd2,
+                              epsOf(*c.config), gainOf(*c.config)},
+        *c.stream);
 }
 
 // From `mid` to the activation that the last product reads. The norm adds the residual.
 Status forwardMlp(const LayerContext& c, const BlockTensors& w, const TensorView& x,
     const BlockActivations& kept, const BlockScratch& scratch)
 {
-    Ops& ops = *c.ops;
-    Stream& stream = *c.stream;
-    MR_TRY(ops.rmsNorm({scratch.branch, x, w.mlpNorm, kept.mid, kept.normed2, kept.rstd2,
-                           epsOf(*c.config), gainOf(*c.config)},
-        stream));
-    MR_TRY(project(
-        c, scratch, &BlockAdapter::gateUp, {kept.normed2, w.gateUp, w.gateUpBias, kept.gateUp}));
-    return ops.swiglu({kept.gateUp, kept.activated, activationOf(*c.config)}, stream);
+    MR_TRY(beginMlp(c, w, x, kept, scratch));
+    MR_TRY(project(c, scratch, &BlockAdapter::gateUp,
+        {mlpInput(c, kept), w.gateUp, w.gateUpBias, kept.gateUp}));
+    return c.ops->swiglu({kept.gateUp, kept.activated, activationOf(*c.kind)}, *c.stream);
 }
 
 Status backwardMlp(const LayerContext& c, const BlockTensors& w, const BlockActivations& kept,
     const BlockScratch& scratch, const BlockBackward& backward)
 {
     const BlockTensors& g = backward.gradients;
-    const TensorView& grad = backward.grad;
-    Ops& ops = *c.ops;
-    Stream& stream = *c.stream;
+    BranchNorm norm = mlpBranch(w, kept);
+    norm.gradWeight = g.mlpBranchNorm;
     TensorView branch;
-    MR_TRY(branchGradient(c, {kept.mlpBranch, w.mlpBranchNorm, kept.mlpBranchRstd, g.mlpBranchNorm},
-        scratch, backward, branch));
+    MR_TRY(branchGradient(c, norm, scratch, backward, branch));
     MR_TRY(projectBack(c, scratch, &BlockAdapter::down, backward,
         {branch, kept.activated, g.down, g.downBias, c.productFor(g.down), backward.accumulate},
         {branch, w.down, scratch.gradActivated}));
-    MR_TRY(ops.swigluBackward(
-        {kept.gateUp, scratch.gradActivated, kept.gateUp, activationOf(*c.config)}, stream));
+    MR_TRY(c.ops->swigluBackward(
+        {kept.gateUp, scratch.gradActivated, kept.gateUp, activationOf(*c.kind)}, *c.stream));
     MR_TRY(projectBack(c, scratch, &BlockAdapter::gateUp, backward,
-        {kept.gateUp, kept.normed2, g.gateUp, g.gateUpBias, c.productFor(g.gateUp),
+        {kept.gateUp, mlpInput(c, kept), g.gateUp, g.gateUpBias, c.productFor(g.gateUp),
             backward.accumulate},
         {kept.gateUp, w.gateUp, scratch.gradNormed}));
-    return ops.rmsNormBackward(
-        {scratch.gradNormed, kept.mid, w.mlpNorm, kept.rstd2, grad, grad, g.mlpNorm,
-            scratch.normPartial, backward.accumulate, gainOf(*c.config)},
-        stream);
+    return joinGradient(c, {kept.mid, w.mlpNorm, kept.rstd2, g.mlpNorm}, scratch, backward);
 }
 
-Status backwardAttention(const LayerContext& c, const BlockTensors& w, const BlockActivations& kept,
-    const BlockScratch& scratch, const BlockBackward& backward)
+Status backwardAttention(const LayerContext& c, const BlockTensors& w, const TensorView& x,
+    const BlockActivations& kept, const BlockScratch& scratch, const BlockBackward& backward)
 {
     const BlockTensors& g = backward.gradients;
-    Ops& ops = *c.ops;
-    Stream& stream = *c.stream;
-    const ModelConfig& config = *c.config;
+    BranchNorm norm = attentionBranch(w, kept);
+    norm.gradWeight = g.attnBranchNorm;
     TensorView branch;
-    MR_TRY(branchGradient(c,
-        {kept.attnBranch, w.attnBranchNorm, kept.attnBranchRstd, g.attnBranchNorm}, scratch,
-        backward, branch));
+    MR_TRY(branchGradient(c, norm, scratch, backward, branch));
     MR_TRY(projectBack(c, scratch, &BlockAdapter::attnOut, backward,
-        {branch, kept.attention, g.attnOut, g.attnOutBias, c.productFor(g.attnOut),
+        {branch, mixedOf(kept), g.attnOut, g.attnOutBias, c.productFor(g.attnOut),
             backward.accumulate},
         {branch, w.attnOut, scratch.gradAttention}));
-    MR_TRY(ops.attentionBackward(
-        {kept.qkv, c.batch.visibleFrom, kept.attention, kept.lse, scratch.gradAttention,
-            scratch.delta, scratch.gradQkv, static_cast<int>(config.heads),
-            static_cast<int>(config.kvHeads), static_cast<int>(config.headDim),
-            attentionScale(config), attentionCap(config), floatsOf(kept.gateUp), c.batch.mostKeys},
-        stream));
-    MR_TRY(backwardHeads(c, w, kept, scratch, backward));
-    return projectBack(c, scratch, &BlockAdapter::qkv, backward,
-        {scratch.gradQkv, kept.normed1, g.qkv, g.qkvBias, c.productFor(g.qkv), backward.accumulate},
-        {scratch.gradQkv, w.qkv, scratch.gradNormed});
+    MR_TRY(mixTokensBack(c, w, kept, scratch, backward));
+    const TensorView& gradient = gradProjectedOf(scratch);
+    MR_TRY(projectBack(c, scratch, &BlockAdapter::qkv, backward,
+        {gradient, attentionInput(c, x, kept), g.qkv, g.qkvBias, c.productFor(g.qkv),
+            backward.accumulate},
+        {gradient, w.qkv, scratch.gradNormed}));
+    return joinGradient(c, {x, w.attnNorm, kept.rstd1, g.attnNorm}, scratch, backward);
 }
 
 } // namespace
@@ -248,7 +248,8 @@ BlockTensors blockTensors(const ParamTable& table, GroupId group, std::byte* gro
         view(SlotKind::QueryNorm), view(SlotKind::KeyNorm), view(SlotKind::AttnOut),
         view(SlotKind::AttnOutBias), view(SlotKind::AttnBranchNorm), view(SlotKind::MlpNorm),
         view(SlotKind::GateUp), view(SlotKind::GateUpBias), view(SlotKind::Down),
-        view(SlotKind::DownBias), view(SlotKind::MlpBranchNorm)};
+        view(SlotKind::DownBias), view(SlotKind::MlpBranchNorm), view(SlotKind::Conv),
+        view(SlotKind::LogDecay), view(SlotKind::TimeBias), view(SlotKind::DeltaNorm)};
 }
 
 namespace {
@@ -260,12 +261,10 @@ Status forwardToBranch(const LayerContext& context, const BlockTensors& weights,
 {
     MR_TRY(forwardAttention(context, weights, input, kept, scratch));
     MR_TRY(forwardMlp(context, weights, input.x, kept, scratch));
-    if (!context.config->branchNorms)
+    if (!context.kind->branchNorms)
         return {};
-    MR_TRY(project(context, scratch, &BlockAdapter::down,
-        {kept.activated, weights.down, weights.downBias, kept.mlpBranch}));
-    return normBranch(
-        context, {kept.mlpBranch, weights.mlpBranchNorm, kept.mlpBranchRstd, {}}, scratch);
+    return project(context, scratch, &BlockAdapter::down,
+        {kept.activated, weights.down, weights.downBias, kept.mlpBranch});
 }
 
 } // namespace
@@ -275,9 +274,10 @@ Status forwardBlock(const LayerContext& context, const BlockTensors& weights,
     const BlockScratch& scratch)
 {
     MR_TRY(forwardToBranch(context, weights, input, kept, scratch));
-    if (!context.config->branchNorms)
+    if (!context.kind->branchNorms)
         MR_TRY(project(context, scratch, &BlockAdapter::down,
             {kept.activated, weights.down, weights.downBias, scratch.branch}));
+    MR_TRY(finishBranch(context, mlpBranch(weights, kept), scratch));
     if (out.data == nullptr)
         return {};
     return context.ops->add({kept.mid, scratch.branch, out}, *context.stream);
@@ -286,39 +286,37 @@ Status forwardBlock(const LayerContext& context, const BlockTensors& weights,
 Status recomputeBlock(const LayerContext& context, const BlockTensors& weights, const TensorView& x,
     const BlockActivations& kept, const BlockScratch& scratch)
 {
-    return forwardToBranch(context, weights, {x, {}, {}}, kept, scratch);
+    MR_TRY(forwardToBranch(context, weights, {x, {}, {}}, kept, scratch));
+    return context.kind->branchNorms ? finishBranch(context, mlpBranch(weights, kept), scratch)
+                                     : Status();
 }
 
+// The norms read the sum that is there, or make it again where the branch was kept.
 Status remakeActivations(const LayerContext& context, const BlockTensors& weights,
     const TensorView& x, const BlockActivations& kept, const BlockScratch& scratch)
 {
     const float eps = epsOf(*context.config);
     const NormGain gain = gainOf(*context.config);
+    const BlockKind& kind = *context.kind;
     Ops& ops = *context.ops;
     Stream& stream = *context.stream;
-    MR_TRY(ops.rmsNorm({x, {}, weights.attnNorm, {}, kept.normed1, kept.rstd1, eps, gain}, stream));
-    RmsNormArgs second{kept.mid, {}, weights.mlpNorm, {}, kept.normed2, kept.rstd2, eps, gain};
-    if (context.config->branchNorms) {
-        MR_TRY(normBranch(
-            context, {kept.attnBranch, weights.attnBranchNorm, kept.attnBranchRstd, {}}, scratch));
-        second.x = scratch.branch;
-        second.residual = x;
-        second.sum = kept.mid;
+    MR_TRY(beginBlock(context, weights, {x, {}, {}}, kept));
+    MR_TRY(gateMixer(context, weights, kept));
+    if (kind.branchNorms) {
+        MR_TRY(finishBranch(context, attentionBranch(weights, kept), scratch));
+        MR_TRY(beginMlp(context, weights, x, kept, scratch));
+    } else if (kind.inputNorms) {
+        MR_TRY(ops.rmsNorm(
+            {kept.mid, {}, weights.mlpNorm, {}, kept.normed2, kept.rstd2, eps, gain}, stream));
     }
-    MR_TRY(ops.rmsNorm(second, stream));
-    return ops.swiglu({kept.gateUp, kept.activated, activationOf(*context.config)}, stream);
+    return ops.swiglu({kept.gateUp, kept.activated, activationOf(kind)}, stream);
 }
 
 Status backwardBlock(const LayerContext& context, const BlockTensors& weights, const TensorView& x,
     const BlockActivations& kept, const BlockScratch& scratch, const BlockBackward& backward)
 {
-    const TensorView& grad = backward.grad;
     MR_TRY(backwardMlp(context, weights, kept, scratch, backward));
-    MR_TRY(backwardAttention(context, weights, kept, scratch, backward));
-    return context.ops->rmsNormBackward({scratch.gradNormed, x, weights.attnNorm, kept.rstd1, grad,
-                                            grad, backward.gradients.attnNorm, scratch.normPartial,
-                                            backward.accumulate, gainOf(*context.config)},
-        *context.stream);
+    return backwardAttention(context, weights, x, kept, scratch, backward);
 }
 
 } // namespace mr

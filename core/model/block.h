@@ -6,8 +6,8 @@
 //             |_____________________________________________|
 //             |_____________________________________|
 //
-// Models that norm q and k do so before rope, each head a row. Models that norm branches do so
-// before they are added.
+// BlockKind says what a block leaves out and adds: norms of what branches read, of what they add,
+// of q and k; a factor of what they add; which positions turn, and how.
 //
 // Nothing here allocates or waits: views in, ops on a stream out. Which memory the views lie in,
 // and when, is the plan's business.
@@ -35,11 +35,11 @@ namespace mr {
 // one micro-batch (MemoryPlan::sumBytes). Views of slots the model does not have stay null.
 struct BlockTensors {
     TensorView attnNorm; // (H)
-    TensorView qkv;      // (Q, H)
+    TensorView qkv;      // (projectedColumns(), H)
     TensorView qkvBias;
-    TensorView queryNorm; // (headDim)
+    TensorView queryNorm; // (length of a normed row)
     TensorView keyNorm;
-    TensorView attnOut; // (H, A)
+    TensorView attnOut; // (H, mixedColumns())
     TensorView attnOutBias;
     TensorView attnBranchNorm; // (H)
     TensorView mlpNorm;        // (H)
@@ -48,6 +48,10 @@ struct BlockTensors {
     TensorView down; // (H, I)
     TensorView downBias;
     TensorView mlpBranchNorm; // (H)
+    TensorView conv;          // (channels * taps)
+    TensorView logDecay;      // (valueHeads)
+    TensorView timeBias;      // (valueHeads)
+    TensorView deltaNorm;     // (valueDim)
 };
 
 // View of one slot inside its group's memory; null data if the group has no such slot.
@@ -56,19 +60,21 @@ TensorView slotView(
 BlockTensors blockTensors(
     const ParamTable& table, GroupId group, std::byte* groupData, DType dtype);
 
-// Arguments of every layer call. For a block, `batch` is batchOfBlock()'s, `constants` are
-// constantsOfBlock()'s.
+// Arguments of every layer call. For a block, `kind` is its own, `batch` batchOfBlock()'s, `rope`
+// ropeOfBlock()'s.
 struct LayerContext {
     Ops* ops = nullptr;
     Stream* stream = nullptr;
     const ModelConfig* config = nullptr;
     BatchViews batch;
-    ModelConstants constants;
-    std::int64_t firstQuery = 0;           // rows of keys before the first of x; 0 in training
+    const BlockKind* kind = nullptr;
+    RopeTables rope = {};
+    std::int64_t firstQuery = 0;           // tokens before the first of x; 0 in training
     const AddedApart* apart = nullptr;     // null: every product adds to its sum itself
     bool trains = false;                   // products may be in FP8
     const BlockAdapter* adapter = nullptr; // of the block; null: it has none
     AdapterDropout dropout = {};           // in training alone
+    bool generates = false; // rows continue from what the block keeps of the tokens before
 
     TensorView productFor(const TensorView& gradWeight) const noexcept
     {

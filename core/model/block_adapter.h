@@ -55,9 +55,9 @@ struct ModuleAdapter {
 // The adapter of one product, or its gradients. Without modules there is none.
 struct ProductAdapter {
     SlotKind product{};
-    TensorView a; // (ranks, in), c, or its gradient
-    std::array<ModuleAdapter, 3> modules;
-    std::size_t count = 0; // of modules
+    TensorView a;                         // (ranks, in), c, or its gradient
+    std::array<ModuleAdapter, 4> modules; // q, k, v; or the four of a block with a state
+    std::size_t count = 0;                // of modules
 
     std::span<const ModuleAdapter> used() const noexcept { return std::span(modules).first(count); }
     bool hasMagnitudes() const noexcept { return count > 0 && modules[0].magnitude.data; }

@@ -67,12 +67,13 @@ bool isInFp8(const MicroShape& shape, const ParamSlot& weight) noexcept
            first % kCodeBlock == 0;
 }
 
-std::int64_t blockCodeBytes(const ModelConfig& config, std::int64_t tokens) noexcept
+std::int64_t blockCodeBytes(const BlockWidths& block, std::int64_t tokens) noexcept
 {
-    const std::int64_t hidden = config.hidden;
-    const std::int64_t pairs[][2] = {{hidden, config.qkvColumns()},
-        {config.attentionColumns(), hidden}, {hidden, 2 * config.intermediate},
-        {config.intermediate, hidden}};
+    const std::int64_t hidden = block.hidden;
+    const BlockKind& kind = block.kind;
+    const std::int64_t pairs[][2] = {{hidden, kind.projectedColumns()},
+        {kind.mixedColumns(), hidden}, {hidden, 2 * kind.intermediate},
+        {kind.intermediate, hidden}};
     std::int64_t most = 0;
     for (const auto& [in, out] : pairs)
         if (hasCodes(tokens, in, out))

@@ -33,7 +33,7 @@ inline constexpr DType kGradientCode = DType::E5M2;
 bool isInFp8(const MicroShape& shape, const ParamSlot& weight) noexcept;
 
 // Bytes of the codes of a block's largest product; 0: none is in FP8.
-std::int64_t blockCodeBytes(const ModelConfig& config, std::int64_t tokens) noexcept;
+std::int64_t blockCodeBytes(const BlockWidths& block, std::int64_t tokens) noexcept;
 
 // Without memory in `scratch` in the compute type.
 Status multiply(const LayerContext& context, const CodeScratch& scratch, const LinearArgs& args);

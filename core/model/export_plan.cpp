@@ -22,6 +22,52 @@ std::uint64_t elementBytes(ExportType type)
     return type == ExportType::F32 ? 4 : 2;
 }
 
+// One tensor of a saved model: a parameter, or one that is carried.
+struct ExportItem {
+    std::string_view name;
+    const NamedTensor* parameter = nullptr;
+    const CarriedTensor* carried = nullptr;
+
+    std::uint64_t bytes(ExportType type) const
+    {
+        return parameter != nullptr
+                   ? static_cast<std::uint64_t>(parameter->count()) * elementBytes(type)
+                   : carried->bytes();
+    }
+};
+
+// By name, cut so that no shard but one of a single tensor exceeds `limitBytes`.
+std::vector<std::vector<ExportItem>> cutItems(
+    const ParamTable& table, ExportType type, std::uint64_t limitBytes)
+{
+    std::vector<ExportItem> order;
+    for (const NamedTensor& tensor : table.tensors)
+        order.push_back({tensor.name, &tensor, nullptr});
+    for (const CarriedTensor& tensor : table.carried)
+        order.push_back({tensor.name, nullptr, &tensor});
+    std::ranges::sort(order, {}, &ExportItem::name);
+    std::vector<std::vector<ExportItem>> shards;
+    std::uint64_t bytes = 0;
+    for (const ExportItem& item : order) {
+        if (shards.empty() || bytes + item.bytes(type) > limitBytes) {
+            shards.emplace_back();
+            bytes = 0;
+        }
+        shards.back().push_back(item);
+        bytes += item.bytes(type);
+    }
+    return shards;
+}
+
+// `reader` outlives it.
+SafetensorSource sourceOf(const CarriedTensor& tensor, CarriedReader& reader)
+{
+    return {tensor.name, tensor.entry.dtype, tensor.entry.shape, tensor.bytes(),
+        [&tensor, &reader](std::uint64_t offset, std::span<std::byte> out) {
+            return reader.read(tensor, offset, out);
+        }};
+}
+
 // `master` and `piece` outlive it.
 SafetensorSource sourceOf(
     const NamedTensor& tensor, MasterReader& master, MasterPiece& piece, ExportType type)
@@ -81,41 +127,21 @@ std::pair<std::size_t, std::size_t> valueAfter(std::string_view text, std::size_
 
 } // namespace
 
-std::vector<std::vector<std::size_t>> cutShards(
-    const ParamTable& table, ExportType type, std::uint64_t limitBytes)
-{
-    std::vector<std::size_t> order(table.tensors.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        return table.tensors[a].name < table.tensors[b].name;
-    });
-    std::vector<std::vector<std::size_t>> shards;
-    std::uint64_t bytes = 0;
-    for (const std::size_t i : order) {
-        const std::uint64_t more =
-            static_cast<std::uint64_t>(table.tensors[i].count()) * elementBytes(type);
-        if (shards.empty() || bytes + more > limitBytes) {
-            shards.emplace_back();
-            bytes = 0;
-        }
-        shards.back().push_back(i);
-        bytes += more;
-    }
-    return shards;
-}
-
 Status writeShards(const fs::path& folder, const ParamTable& table, MasterReader& master,
     ExportType type, std::uint64_t limitBytes)
 {
-    const std::vector<std::vector<std::size_t>> shards = cutShards(table, type, limitBytes);
+    const std::vector<std::vector<ExportItem>> shards = cutItems(table, type, limitBytes);
     nlohmann::ordered_json map = nlohmann::ordered_json::object();
     std::uint64_t total = 0;
     MasterPiece piece;
+    CarriedReader carried;
     for (std::size_t s = 0; s < shards.size(); ++s) {
         std::vector<SafetensorSource> sources;
-        for (const std::size_t i : shards[s]) {
-            sources.push_back(sourceOf(table.tensors[i], master, piece, type));
-            map[table.tensors[i].name] = shardName(s, shards.size());
+        for (const ExportItem& item : shards[s]) {
+            sources.push_back(item.parameter != nullptr
+                                  ? sourceOf(*item.parameter, master, piece, type)
+                                  : sourceOf(*item.carried, carried));
+            map[std::string(item.name)] = shardName(s, shards.size());
             total += sources.back().bytes;
         }
         MR_TRY(writeSafetensors(folder / shardName(s, shards.size()), sources));
@@ -136,9 +162,10 @@ Status writeTensors(
 {
     MasterPiece piece;
     std::vector<SafetensorSource> sources;
-    const std::vector<std::vector<std::size_t>> whole = cutShards(table, type, UINT64_MAX);
-    for (const std::size_t i : whole.front())
-        sources.push_back(sourceOf(table.tensors[i], master, piece, type));
+    const std::vector<std::vector<ExportItem>> whole = cutItems(table, type, UINT64_MAX);
+    for (const ExportItem& item : whole.front())
+        if (item.parameter != nullptr)
+            sources.push_back(sourceOf(*item.parameter, master, piece, type));
     return writeSafetensors(file, sources);
 }
 
@@ -182,6 +209,8 @@ std::string withoutQuantisation(std::string_view text)
 {
     auto object = nlohmann::ordered_json::parse(text, nullptr, false);
     object.erase("quantization_config");
+    if (object.contains("text_config") && object["text_config"].is_object())
+        object["text_config"].erase("quantization_config");
     return object.dump(2) + "\n";
 }
 

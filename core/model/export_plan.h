@@ -18,17 +18,13 @@ namespace mr {
 // Published folders cut at 5 GB; loaders take any length.
 inline constexpr std::uint64_t kShardBytes = 5'000'000'000;
 
-// Indices into ParamTable::tensors, in bytewise name order, cut so that no shard but one of a
-// single tensor exceeds `limitBytes`.
-std::vector<std::vector<std::size_t>> cutShards(
-    const ParamTable& table, ExportType type, std::uint64_t limitBytes);
-
-// model.safetensors, or shards and their index; a file of the other kind left over from an
-// earlier save is removed, because a loader would prefer or miss it.
+// model.safetensors, or shards of at most `limitBytes` and their index, with parameters and carried
+// tensors in bytewise name order; a tensor beyond the limit has a shard of its own. A file of the
+// other kind left over from an earlier save is removed, because a loader would prefer or miss it.
 Status writeShards(const std::filesystem::path& folder, const ParamTable& table,
     MasterReader& master, ExportType type, std::uint64_t limitBytes);
 
-// All tensors of the table in one file.
+// All parameters of the table in one file.
 Status writeTensors(const std::filesystem::path& file, const ParamTable& table,
     MasterReader& master, ExportType type);
 

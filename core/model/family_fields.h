@@ -12,6 +12,7 @@
 #include "core/model/architecture.h"
 #include "core/model/model_config.h"
 
+#include <limits>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -24,13 +25,18 @@ struct FamilySource {
 };
 
 inline constexpr IntRange kLayerCounts{1, 10'000};
+inline constexpr IntRange kLengths{1, std::numeric_limits<std::int32_t>::max()};
 
 inline Status refuseConfig(const std::string& source, const std::string& why)
 {
     return Status::error(ErrorKind::InvalidArgument, source + ": " + why);
 }
 
-// Precondition: the geometry of `config` is read.
+// Precondition of these: the geometry of `config` is read.
 void readFamily(JsonFields& fields, const FamilySource& from, ModelConfig& config);
+// ModelConfig::ropes.
+void readRopes(JsonFields& fields, const FamilySource& from, ModelConfig& config);
+// Windows, and which blocks turn: ModelConfig::blocks, copies of `block`, or nothing if all are it.
+void readBlockKinds(JsonFields& fields, const FamilySource& from, ModelConfig& config);
 
 } // namespace mr

@@ -1,20 +1,15 @@
 // findWeights: which file holds which tensor, and everything that is wrong with a model folder.
 
-#include "core/api/json_fields.h"
-#include "core/api/json_text.h"
-#include "core/base/file.h"
 #include "core/base/shown_text.h"
+#include "core/model/fp8_tensor.h"
 #include "core/model/nf4_tensor.h"
-#include "core/model/safetensors.h"
-#include "core/model/safetensors_header.h"
+#include "core/model/weight_folder.h"
 #include "core/model/weights.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
-#include <map>
-#include <optional>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -24,27 +19,13 @@ namespace mr {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
-
-constexpr std::string_view kHead = "lm_head.weight";
-constexpr std::string_view kEmbedding = "model.embed_tokens.weight";
-constexpr std::uint64_t kMostIndexBytes = 16U << 20;
-constexpr std::size_t kMostShards = 4096;
-constexpr std::size_t kMostNameBytes = 255;
 constexpr std::size_t kNamed = 5; // names listed for each kind of fault; the rest is counted
-constexpr std::size_t kPieceBytes = 1U << 20;
+constexpr std::size_t kCompareBytes = 1U << 20;
 
 Status refuse(const fs::path& path, const std::string& why)
 {
     return Status::error(ErrorKind::InvalidArgument, path.string() + ": " + why);
 }
-
-// Where every tensor that any file holds lies.
-struct Found {
-    std::vector<fs::path> files;
-    std::vector<SafetensorsReader> readers;
-    std::map<std::string, std::size_t> fileOf; // by tensor
-};
 
 std::string listed(const std::vector<std::string>& items)
 {
@@ -64,130 +45,35 @@ std::string shapeText(const std::vector<std::int64_t>& shape)
     return "[" + text + "]";
 }
 
-// The folder has no weights this program reads: names the ones it has instead.
-Status explainAbsence(const fs::path& folder)
+// Names in the files of this model.
+std::string headName(const ParamTable& table)
 {
-    std::error_code error;
-    std::set<std::string> others;
-    for (auto it = fs::directory_iterator(folder, error); !error && it != fs::directory_iterator();
-         it.increment(error)) {
-        const std::string extension = it->path().extension().string();
-        for (const char* known : {".bin", ".pt", ".pth", ".ckpt", ".gguf", ".safetensors", ".h5"})
-            if (extension == known)
-                others.insert(shownName(it->path().filename().string()));
-    }
-    const std::string wanted = "no " + std::string(kSafetensorsFile) + " and no " +
-                               std::string(kSafetensorsIndex) + " in this folder";
-    if (others.empty())
-        return refuse(folder, wanted);
-    return refuse(folder, wanted + "; it has " + *others.begin() +
-                              (others.size() > 1 ? " (and others)" : "") +
-                              ", which is not read: convert the model to Hugging Face safetensors "
-                              "first");
-}
-
-// File names come from a stranger: they may not leave the folder, and no file system has longer
-// ones.
-bool isPlainName(const std::string& name)
-{
-    const fs::path path(name);
-    if (name.empty() || name.size() > kMostNameBytes || name.find('\0') != std::string::npos ||
-        path.is_absolute() || path.extension() != ".safetensors")
-        return false;
-    return std::none_of(
-        path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
-}
-
-Result<std::map<std::string, std::string>> readIndex(const fs::path& file)
-{
-    MR_ASSIGN(std::string text, readWholeFile(file, kMostIndexBytes));
-    if (text.starts_with("version https://git-lfs"))
-        return Status::error(
-            ErrorKind::DataCorrupt, file.string() + ": " + describeForeignFile(text));
-    Result<json> value = parseJson(text, file.string());
-    MR_TRY(value.status());
-    JsonFields fields(value.value(), file.string());
-    const json* map = fields.find("weight_map");
-    MR_TRY(fields.status());
-    if (map == nullptr || !map->is_object() || map->empty())
-        return refuse(file, "field \"weight_map\" must name a file for every tensor");
-    std::map<std::string, std::string> out;
-    for (const auto& item : map->items()) {
-        if (!item.value().is_string() || !isPlainName(item.value().get<std::string>()))
-            return refuse(
-                file, "tensor " + shownName(item.key()) + " is said to lie in " +
-                          (item.value().is_string() ? shownName(item.value().get<std::string>())
-                                                    : shown(item.value())) +
-                          ", which is not a .safetensors file inside the folder");
-        out[item.key()] = item.value().get<std::string>();
-    }
-    return out;
-}
-
-Status openFile(const fs::path& path, Found& found)
-{
-    std::error_code error;
-    if (!fs::exists(path, error))
-        return refuse(path, "this weight file is missing; fetch it");
-    if (!fs::is_regular_file(path, error))
-        return refuse(path, "is not a file");
-    MR_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(path));
-    for (const auto& [name, entry] : reader.entries()) {
-        const auto [at, added] = found.fileOf.emplace(name, found.files.size());
-        if (!added)
-            return refuse(path,
-                "tensor " + shownName(name) + " is also in " + found.files[at->second].string());
-    }
-    found.files.push_back(path);
-    found.readers.push_back(std::move(reader));
-    return {};
-}
-
-Status openShards(const fs::path& folder, Found& found)
-{
-    const fs::path index = folder / kSafetensorsIndex;
-    MR_ASSIGN(auto map, readIndex(index));
-    std::set<std::string> names;
-    for (const auto& [tensor, file] : map)
-        names.insert(file);
-    if (names.size() > kMostShards)
-        return refuse(index, fmt::format("names {} files", names.size()));
-    for (const std::string& name : names)
-        MR_TRY(openFile(folder / name, found));
-    for (const auto& [tensor, file] : map) {
-        const auto at = found.fileOf.find(tensor);
-        if (at == found.fileOf.end() || found.files[at->second] != folder / file)
-            return refuse(index, "tensor " + shownName(tensor) + " is said to lie in " +
-                                     shownName(file) + ", but it does not");
-    }
-    return {};
+    return std::string(table.prefix.head) + "lm_head.weight";
 }
 
 // A file of a tied model that has a head as well: harmless if it is the embedding over again.
-Status checkTiedHead(const Found& found)
+Status checkTiedHead(const WeightFolder& found, const std::string& head, const std::string& table)
 {
-    const auto head = found.fileOf.find(std::string(kHead));
-    const auto embedding = found.fileOf.find(std::string(kEmbedding));
-    if (embedding == found.fileOf.end())
+    if (!found.fileOf.contains(table))
         return {}; // reported as missing
-    const SafetensorsReader& a = found.readers[head->second];
-    const SafetensorsReader& b = found.readers[embedding->second];
-    const SafetensorEntry& x = a.entries().at(std::string(kHead));
-    const SafetensorEntry& y = b.entries().at(std::string(kEmbedding));
+    const SafetensorsReader& a = found.readers[found.fileOf.at(head)];
+    const SafetensorsReader& b = found.readers[found.fileOf.at(table)];
+    const SafetensorEntry& x = found.entry(head);
+    const SafetensorEntry& y = found.entry(table);
     bool equal = x.dtype == y.dtype && x.shape == y.shape;
-    std::vector<std::byte> left(kPieceBytes);
-    std::vector<std::byte> right(kPieceBytes);
-    for (std::uint64_t at = 0; equal && at < x.end - x.begin; at += kPieceBytes) {
-        const std::size_t count = std::min<std::uint64_t>(kPieceBytes, x.end - x.begin - at);
-        MR_TRY(a.readBytes(std::string(kHead), at, std::span(left).first(count)));
-        MR_TRY(b.readBytes(std::string(kEmbedding), at, std::span(right).first(count)));
+    std::vector<std::byte> left(kCompareBytes);
+    std::vector<std::byte> right(kCompareBytes);
+    for (std::uint64_t at = 0; equal && at < x.end - x.begin; at += kCompareBytes) {
+        const std::size_t count = std::min<std::uint64_t>(kCompareBytes, x.end - x.begin - at);
+        MR_TRY(a.readBytes(head, at, std::span(left).first(count)));
+        MR_TRY(b.readBytes(table, at, std::span(right).first(count)));
         equal = std::memcmp(left.data(), right.data(), count) == 0;
     }
     if (equal)
         return {};
-    return refuse(a.path(), "config.json ties the head to the embedding, but lm_head.weight "
-                            "differs from model.embed_tokens.weight; set tie_word_embeddings to "
-                            "false if the model has its own head");
+    return refuse(a.path(), "config.json ties the head to the embedding, but " + head +
+                                " differs from " + table +
+                                "; set tie_word_embeddings to false if the model has its own head");
 }
 
 struct Faults {
@@ -196,7 +82,7 @@ struct Faults {
     std::vector<std::string> types;
     std::vector<std::string> surplus;
 
-    Status status(const fs::path& folder, bool tied) const
+    Status status(const fs::path& folder, const std::string& untiedHead) const
     {
         std::string text;
         const auto add = [&](const char* what, const std::vector<std::string>& items) {
@@ -209,7 +95,7 @@ struct Faults {
         add("tensors the config does not explain: ", surplus);
         if (text.empty())
             return {};
-        if (!tied && missing.size() == 1 && missing.front() == kHead)
+        if (missing.size() == 1 && missing.front() == untiedHead)
             text += " (config.json does not say tie_word_embeddings: true)";
         return refuse(folder, text);
     }
@@ -228,7 +114,7 @@ void judge(const NamedTensor& tensor, const SafetensorEntry& entry, Faults& faul
 }
 
 // The tensors that belong to a matrix in NF4 are no surplus. False: it is not in NF4.
-bool takeNf4Parts(const std::string& name, Found& found)
+bool takeNf4Parts(const std::string& name, WeightFolder& found)
 {
     if (!found.fileOf.contains(name + std::string(kNf4State)))
         return false;
@@ -237,8 +123,43 @@ bool takeNf4Parts(const std::string& name, Found& found)
     return true;
 }
 
+// Likewise of one in FP8: its factors, and those of activations.
+bool takeFp8Parts(const NamedTensor& tensor, const SafetensorEntry& entry, WeightFolder& found)
+{
+    constexpr std::string_view kEnd = ".weight";
+    const std::string scale = tensor.name + std::string(kFp8Scale);
+    if (entry.dtype != "F8_E4M3" || entry.shape != tensor.shape || tensor.shape.size() != 2 ||
+        !tensor.name.ends_with(kEnd) || !found.fileOf.contains(scale))
+        return false;
+    found.fileOf.erase(scale);
+    const std::string module = tensor.name.substr(0, tensor.name.size() - kEnd.size());
+    for (const std::string_view part : kFp8Activations)
+        found.fileOf.erase(module + std::string(part));
+    return true;
+}
+
+WeightForm takeForm(const NamedTensor& tensor, const SafetensorEntry& entry, WeightFolder& found)
+{
+    if (takeNf4Parts(tensor.name, found))
+        return WeightForm::Nf4;
+    return takeFp8Parts(tensor, entry, found) ? WeightForm::Fp8 : WeightForm::Plain;
+}
+
+// Every tensor of the file that the table does not have, but one that is not a parameter.
+void listSurplus(const WeightFolder& found, const ParamTable& table, bool tied, Faults& faults)
+{
+    std::set<std::string> known;
+    for (const CarriedTensor& tensor : table.carried)
+        known.insert(tensor.name);
+    if (tied)
+        known.insert(headName(table));
+    for (const auto& [name, file] : found.fileOf)
+        if (!name.ends_with("rotary_emb.inv_freq") && !known.contains(name))
+            faults.surplus.push_back(shownName(name));
+}
+
 Result<WeightFiles> matchTensors(
-    const fs::path& folder, const ModelConfig& config, const ParamTable& table, Found& found)
+    const fs::path& folder, const ModelConfig& config, const ParamTable& table, WeightFolder& found)
 {
     WeightFiles out;
     Faults faults;
@@ -249,18 +170,16 @@ Result<WeightFiles> matchTensors(
             faults.missing.push_back(tensor.name);
             continue;
         }
-        const SafetensorEntry& entry = found.readers[at->second].entries().at(tensor.name);
-        const bool isNf4 = takeNf4Parts(tensor.name, found);
-        if (!isNf4)
+        const SafetensorEntry& entry = found.entry(tensor.name);
+        const WeightForm form = takeForm(tensor, entry, found);
+        if (form == WeightForm::Plain)
             judge(tensor, entry, faults);
-        dtypes.insert(isNf4 ? "NF4" : entry.dtype);
-        out.of.push_back({at->second, tensor.name, isNf4});
+        dtypes.insert(form == WeightForm::Nf4 ? "NF4" : entry.dtype);
+        out.of.push_back({at->second, tensor.name, form});
         found.fileOf.erase(at);
     }
-    for (const auto& [name, file] : found.fileOf)
-        if (!name.ends_with("rotary_emb.inv_freq") && !(config.tiedEmbedding && name == kHead))
-            faults.surplus.push_back(shownName(name));
-    MR_TRY(faults.status(folder, config.tiedEmbedding));
+    listSurplus(found, table, config.tiedEmbedding, faults);
+    MR_TRY(faults.status(folder, config.tiedEmbedding ? std::string() : headName(table)));
     out.dtypes.assign(dtypes.begin(), dtypes.end());
     return out;
 }
@@ -270,22 +189,14 @@ Result<WeightFiles> matchTensors(
 Result<WeightFiles> findWeights(
     const fs::path& folder, const ModelConfig& config, const ParamTable& table, TiedHead head)
 {
-    std::error_code error;
-    if (!fs::is_directory(folder, error))
-        return refuse(folder, "is not a folder");
-    Found found;
-    if (fs::exists(folder / kSafetensorsFile, error))
-        MR_TRY(openFile(folder / kSafetensorsFile, found));
-    else if (fs::exists(folder / kSafetensorsIndex, error))
-        MR_TRY(openShards(folder, found));
-    else
-        return explainAbsence(folder);
+    MR_ASSIGN(WeightFolder found, openWeightFolder(folder));
     if (config.tiedEmbedding && head == TiedHead::Compared &&
-        found.fileOf.contains(std::string(kHead)))
-        MR_TRY(checkTiedHead(found));
+        found.fileOf.contains(headName(table)))
+        MR_TRY(checkTiedHead(found, headName(table), table.tensors.front().name));
     Result<WeightFiles> files = matchTensors(folder, config, table, found);
     MR_TRY(files.status());
     files.value().files = found.files;
+    std::error_code error;
     for (const fs::path& file : found.files)
         files.value().bytes += fs::file_size(file, error);
     return files;

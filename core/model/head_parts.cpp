@@ -167,9 +167,19 @@ Status rowGradients(const LayerContext& c, const TensorView& gradLogits, std::in
     return {};
 }
 
+// Rows of the last norm, or their gradient, by ModelConfig::logitScale: a factor of the logits at a
+// part of their bytes.
+static Status scaleNormed(const LayerContext& c, const TensorView& rows)
+{
+    if (c.config->logitScale == 1.0)
+        return {};
+    return c.ops->scale({rows, rows, static_cast<float>(c.config->logitScale)}, *c.stream);
+}
+
 Status normBackward(const LayerContext& c, const TensorView& norm, const LayerInput& input,
     const HeadScratch& s, const HeadBackward& backward)
 {
+    MR_TRY(scaleNormed(c, s.gradNormed));
     return c.ops->rmsNormBackward(
         {s.gradNormed, input.x, norm, s.rows.rstd, {}, backward.gradX, backward.gradients.norm,
             s.normPartial, backward.accumulate, gainOf(*c.config)},
@@ -179,7 +189,9 @@ Status normBackward(const LayerContext& c, const TensorView& norm, const LayerIn
 Status beginHead(
     const LayerContext& c, const TensorView& norm, const LayerInput& input, const HeadScratch& s)
 {
-    return c.ops->rmsNorm(inputNorm(*c.config, input, norm, s.rows.normed, s.rows.rstd), *c.stream);
+    MR_TRY(
+        c.ops->rmsNorm(inputNorm(*c.config, input, norm, s.rows.normed, s.rows.rstd), *c.stream));
+    return scaleNormed(c, s.rows.normed);
 }
 
 Status softmaxOfTile(const LayerContext& c, const HeadTile& tile, const HeadScratch& s)
@@ -239,9 +251,11 @@ Status backwardOfParts(const LayerContext& c, const HeadTensors& weights, const 
 Status beginLogits(
     const LayerContext& c, const TensorView& norm, const TensorView& x, const HeadScratch& s)
 {
-    return c.ops->rmsNorm({x, {}, norm, {}, s.rows.normed.rows(0, 1), s.rows.rstd.rows(0, 1),
-                              epsOf(*c.config), gainOf(*c.config)},
-        *c.stream);
+    const TensorView normed = s.rows.normed.rows(0, 1);
+    MR_TRY(c.ops->rmsNorm(
+        {x, {}, norm, {}, normed, s.rows.rstd.rows(0, 1), epsOf(*c.config), gainOf(*c.config)},
+        *c.stream));
+    return scaleNormed(c, normed);
 }
 
 Status logitsOfTile(const LayerContext& c, const HeadTile& tile, const HeadScratch& s)

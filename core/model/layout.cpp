@@ -1,7 +1,7 @@
 #include "core/model/layout.h"
 
 #include "core/device/ops.h"
-#include "core/model/block_products.h"
+#include "core/model/carver.h"
 #include "core/plan/plan.h"
 
 #include <algorithm>
@@ -9,42 +9,6 @@
 
 namespace mr {
 namespace {
-
-// Cuts a range into aligned tensors; with a null base it only counts.
-class Carver
-{
-public:
-    explicit Carver(std::byte* base)
-        : m_base(base)
-    {
-    }
-
-    TensorView matrix(DType dtype, std::int64_t rows, std::int64_t cols)
-    {
-        return place(matrixView(nullptr, dtype, rows, cols));
-    }
-
-    TensorView vector(DType dtype, std::int64_t count)
-    {
-        return place(vectorView(nullptr, dtype, count));
-    }
-
-    std::size_t bytes() const { return m_offset; }
-
-private:
-    static constexpr std::size_t kAlign =
-        256; // a CUDA vector load or a cache line, whichever is larger
-
-    TensorView place(TensorView view)
-    {
-        view.data = m_base ? m_base + m_offset : nullptr;
-        m_offset += (view.bytes() + kAlign - 1) / kAlign * kAlign;
-        return view;
-    }
-
-    std::byte* m_base;
-    std::size_t m_offset = 0;
-};
 
 // Logits of a chunk, F32. A chunk of n rows does n operations for each byte it reads of the head's
 // matrix, and cards do some 180 in that time (data sheets): 262,144 words leave 256 rows.
@@ -62,23 +26,22 @@ std::int64_t evenRows(std::int64_t tokens, std::int64_t most, std::int64_t step)
     return std::min(tokens, parts(even, step) * step);
 }
 
-std::int64_t normPartialRows(std::int64_t tokens)
-{
-    return (tokens + kNormRowBlock - 1) / kNormRowBlock;
-}
-
-void fillTables(const RopeFrequencies& rope, const TensorView& cosTable, const TensorView& sinTable)
+// factor(position) scales cos and sin.
+template <typename Factor>
+void fillTables(const RopeFrequencies& rope, Factor factor, const TensorView& cosTable,
+    const TensorView& sinTable)
 {
     const std::int64_t positions = cosTable.dims[0];
     const std::int64_t half = cosTable.dims[1];
     auto* cosines = cosTable.as<float>();
     auto* sines = sinTable.as<float>();
-    for (std::int64_t i = 0; i < half; ++i) {
-        const float inverse = rope.inverse[static_cast<std::size_t>(i)];
-        for (std::int64_t p = 0; p < positions; ++p) {
+    for (std::int64_t p = 0; p < positions; ++p) {
+        const double scale = rope.attentionFactor * factor(p);
+        for (std::int64_t i = 0; i < half; ++i) {
+            const float inverse = rope.inverse[static_cast<std::size_t>(i)];
             const auto angle = static_cast<double>(static_cast<float>(p) * inverse);
-            cosines[p * half + i] = static_cast<float>(rope.attentionFactor * std::cos(angle));
-            sines[p * half + i] = static_cast<float>(rope.attentionFactor * std::sin(angle));
+            cosines[p * half + i] = static_cast<float>(scale * std::cos(angle));
+            sines[p * half + i] = static_cast<float>(scale * std::sin(angle));
         }
     }
 }
@@ -113,88 +76,6 @@ std::int64_t normChunkCount(std::int64_t blocks) noexcept
 {
     constexpr std::int64_t kChunk = 1024; // as in NormJoinArgs
     return (blocks + kChunk - 1) / kChunk;
-}
-
-std::size_t layoutKept(
-    const ModelConfig& config, const MicroShape& shape, std::byte* base, BlockActivations& out)
-{
-    Carver carver(base);
-    const std::int64_t tokens = shape.tokens();
-    out.rstd1 = carver.vector(DType::F32, tokens);
-    out.qkv = carver.matrix(shape.compute, tokens, config.qkvColumns());
-    out.visibleQkv = out.qkv;
-    if (config.queryKeyNorm) {
-        out.queries = carver.matrix(shape.compute, tokens, config.attentionColumns());
-        out.keys = carver.matrix(shape.compute, tokens, config.kvHeads * config.headDim);
-        out.queryRstd = carver.matrix(DType::F32, tokens, config.heads);
-        out.keyRstd = carver.matrix(DType::F32, tokens, config.kvHeads);
-    }
-    out.attention = carver.matrix(shape.compute, tokens, config.attentionColumns());
-    out.lse = carver.matrix(DType::F32, tokens, config.heads);
-    if (config.branchNorms) {
-        out.attnBranch = carver.matrix(shape.compute, tokens, config.hidden);
-        out.mlpBranch = carver.matrix(shape.compute, tokens, config.hidden);
-        out.attnBranchRstd = carver.vector(DType::F32, tokens);
-        out.mlpBranchRstd = carver.vector(DType::F32, tokens);
-    }
-    if (!config.branchNorms)
-        out.mid = carver.matrix(shape.compute, tokens, config.hidden);
-    out.rstd2 = carver.vector(DType::F32, tokens);
-    out.gateUp = carver.matrix(shape.compute, tokens, 2 * config.intermediate);
-    return carver.bytes();
-}
-
-std::size_t layoutRemade(
-    const ModelConfig& config, const MicroShape& shape, std::byte* base, BlockActivations& out)
-{
-    Carver carver(base);
-    const std::int64_t tokens = shape.tokens();
-    out.normed1 = carver.matrix(shape.compute, tokens, config.hidden);
-    if (config.branchNorms) // the branch is kept
-        out.mid = carver.matrix(shape.compute, tokens, config.hidden);
-    out.normed2 = carver.matrix(shape.compute, tokens, config.hidden);
-    out.activated = carver.matrix(shape.compute, tokens, config.intermediate);
-    return carver.bytes();
-}
-
-std::size_t layoutActivations(
-    const ModelConfig& config, const MicroShape& shape, std::byte* base, BlockActivations& out)
-{
-    const std::size_t kept = layoutKept(config, shape, base, out);
-    return kept + layoutRemade(config, shape, base ? base + kept : nullptr, out);
-}
-
-std::size_t layoutScratch(
-    const ModelConfig& config, const MicroShape& shape, std::byte* base, BlockScratch& out)
-{
-    Carver carver(base);
-    const std::int64_t tokens = shape.tokens();
-    out.branch = carver.matrix(shape.compute, tokens, config.hidden);
-    out.gradNormed = carver.matrix(shape.compute, tokens, config.hidden);
-    out.gradActivated = carver.matrix(shape.compute, tokens, config.intermediate);
-    out.gradAttention = carver.matrix(shape.compute, tokens, config.attentionColumns());
-    out.gradQkv = carver.matrix(shape.compute, tokens, config.qkvColumns());
-    if (config.queryKeyNorm)
-        out.headPartial = carver.matrix(
-            DType::F32, headNormPartials(tokens, config.heads, config.kvHeads), config.headDim);
-    out.delta = carver.matrix(DType::F32, tokens, config.heads);
-    out.normPartial = carver.matrix(DType::F32, normPartialRows(tokens), config.hidden);
-    if (const std::int64_t bytes = shape.fp8 ? blockCodeBytes(config, tokens) : 0; bytes > 0) {
-        out.fp8.codes = carver.vector(DType::U8, bytes);
-        out.fp8.scales = carver.vector(DType::F32, 2 * kCodeBlock);
-        out.fp8.partial = carver.vector(DType::I32, kQuantizePartials);
-    }
-    if (shape.adapterRanks > 0)
-        for (TensorView* view : {&out.adapter.hidden, &out.adapter.gradHidden})
-            *view = carver.matrix(shape.compute, tokens, shape.adapterRanks);
-    if (shape.dropoutColumns > 0)
-        out.adapter.dropped = carver.matrix(shape.compute, tokens, shape.dropoutColumns);
-    if (shape.doraColumns > 0) {
-        out.adapter.product = carver.matrix(shape.compute, tokens, shape.doraColumns);
-        out.adapter.norms = carver.vector(DType::F32, shape.doraColumns);
-        out.adapter.factors = carver.vector(DType::F32, shape.doraColumns);
-    }
-    return carver.bytes();
 }
 
 HeadParts headParts(const ModelConfig& config, const MicroShape& shape) noexcept
@@ -281,7 +162,7 @@ std::size_t layoutBatch(
     Carver carver(base);
     for (TensorView* view : {&out.ids, &out.targets, &out.positions, &out.visibleFrom, &out.order})
         *view = carver.vector(DType::I32, shape.tokens());
-    if (config.window > 0 && config.window < shape.seqLen)
+    if (const std::int64_t window = config.window(); window > 0 && window < shape.seqLen)
         out.windowFrom = carver.vector(DType::I32, shape.tokens());
     if (shape.tokenRows > 0)
         for (TensorView* view : {&out.rowIds, &out.rowOrder})
@@ -294,12 +175,15 @@ std::size_t layoutConstants(
     const ModelConfig& config, const MicroShape& shape, std::byte* base, ModelConstants& out)
 {
     Carver carver(base);
-    const std::int64_t half = config.turnedColumns() / 2;
-    out.cosTable = carver.matrix(DType::F32, shape.seqLen, half);
-    out.sinTable = carver.matrix(DType::F32, shape.seqLen, half);
-    if (config.localTheta > 0.0) {
-        out.localCosTable = carver.matrix(DType::F32, shape.seqLen, half);
-        out.localSinTable = carver.matrix(DType::F32, shape.seqLen, half);
+    for (std::size_t r = 0; r < config.ropes.size(); ++r) {
+        const Rope& rope = config.ropes[r];
+        RopeTables& tables = out.ropes[r];
+        const std::int64_t half = config.turnedColumns(rope) / 2;
+        for (TensorView* view : {&tables.cosines, &tables.sines})
+            *view = carver.matrix(DType::F32, shape.seqLen, half);
+        if (queryFactor(rope.scaling, shape.seqLen - 1) != 1.0)
+            for (TensorView* view : {&tables.queryCosines, &tables.querySines})
+                *view = carver.matrix(DType::F32, shape.seqLen, half);
     }
     return carver.bytes();
 }
@@ -344,11 +228,17 @@ std::size_t headProductBytes(const ModelConfig& config, const MicroShape& shape)
 
 void fillConstants(const ModelConfig& config, std::int64_t longest, const ModelConstants& host)
 {
-    fillTables(ropeFrequencies(config.ropeScaling, config.ropeShape(), longest), host.cosTable,
-        host.sinTable);
-    if (host.localCosTable.data != nullptr)
-        fillTables(ropeFrequencies({}, config.localRopeShape(), longest), host.localCosTable,
-            host.localSinTable);
+    for (std::size_t r = 0; r < config.ropes.size(); ++r) {
+        const Rope& rope = config.ropes[r];
+        const RopeTables& tables = host.ropes[r];
+        const RopeFrequencies turns = ropeFrequencies(rope.scaling, config.shapeOf(rope), longest);
+        fillTables(
+            turns, [](std::int64_t) { return 1.0; }, tables.cosines, tables.sines);
+        if (tables.queryCosines.data != nullptr)
+            fillTables(
+                turns, [&](std::int64_t p) { return queryFactor(rope.scaling, p); },
+                tables.queryCosines, tables.querySines);
+    }
 }
 
 void fillWindow(const ModelConfig& config, const BatchViews& host)
@@ -357,29 +247,29 @@ void fillWindow(const ModelConfig& config, const BatchViews& host)
         return;
     const auto* from = host.visibleFrom.as<const std::int32_t>();
     auto* windowed = host.windowFrom.as<std::int32_t>();
+    const std::int64_t window = config.window();
     for (std::int64_t t = 0; t < host.visibleFrom.dims[0]; ++t)
-        windowed[t] = std::max(from[t], static_cast<std::int32_t>(t - config.window + 1));
+        windowed[t] = std::max(from[t], static_cast<std::int32_t>(t - window + 1));
 }
 
 BatchViews batchOfBlock(const ModelConfig& config, std::int64_t block, const BatchViews& batch)
 {
     BatchViews seen = batch;
-    if (batch.windowFrom.data != nullptr && config.isWindowed(block)) {
+    const BlockKind* kind = config.findKind(block);
+    if (batch.windowFrom.data != nullptr && kind != nullptr && kind->window > 0) {
         seen.visibleFrom = batch.windowFrom;
-        seen.mostKeys = config.window;
+        seen.mostKeys = kind->window;
     }
     return seen;
 }
 
-ModelConstants constantsOfBlock(
+RopeTables ropeOfBlock(
     const ModelConfig& config, std::int64_t block, const ModelConstants& constants)
 {
-    ModelConstants seen = constants;
-    if (constants.localCosTable.data != nullptr && config.isWindowed(block)) {
-        seen.cosTable = constants.localCosTable;
-        seen.sinTable = constants.localSinTable;
-    }
-    return seen;
+    const BlockKind* kind = config.findKind(block);
+    if (kind == nullptr || !kind->turns)
+        return {};
+    return constants.ropes[static_cast<std::size_t>(kind->rope)];
 }
 
 } // namespace mr

@@ -4,7 +4,8 @@
 // functions below, so planned and used can not drift apart. With a null base a layout only counts.
 //
 // Shapes are written with T = seqLen * microBatch tokens, H, I, V, Q, A = heads * headDim as in
-// core/device/ops.h; c is the compute type.
+// core/device/ops.h; c is the compute type. What belongs to a block is cut by its kind; where
+// blocks share memory it has room for any of them.
 //
 // Threads  Pure.
 
@@ -15,6 +16,7 @@
 #include "core/model/param_table.h"
 #include "core/plan/model_shape.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -42,22 +44,27 @@ struct MicroShape {
 
 // Activations of a block's forward that backward reads.
 struct BlockActivations {
-    TensorView normed1; // (T, H), c
+    TensorView normed1; // (T, H), c, and rstd of it; data null where attention reads x itself
     TensorView rstd1;   // (T), F32
     TensorView qkv;     // (T, Q), c, after RoPE
-    TensorView queries; // (T, A), c, and keys (T, kvHeads * headDim): as projected, and rstd of
-    TensorView keys;    // their heads (T, heads), F32; data null unless q and k are normed
+    TensorView queries; // (T, A), c, and keys (T, kvHeads * headDim): what their norms read, and
+    TensorView keys;    // rstd of its rows (T, heads or 1), F32; data null unless normed
     TensorView queryRstd;
     TensorView keyRstd;
     TensorView visibleQkv; // (firstQuery + T, Q), c: all rows attention reads; qkv in training
-    TensorView attention;  // (T, A), c
+    TensorView attention;  // (T, A), c; of a block with a state what its rule gives
     TensorView lse;        // (T, heads), F32
+    TensorView joined; // (T, projectedColumns()), c: the first product; data null where it is qkv
+    TensorView deltaRstd;  // (T, valueHeads), F32: rstd of the gated norm
+    TensorView gated;      // (T, mixedColumns()), c: attention, gated; data null where it is not
+    TensorView history;    // (taps - 1, channels), c, and the state (valueHeads, keyDim, valueDim),
+    TensorView state;      // F32: what text to come continues from; training leaves them
     TensorView attnBranch; // (T, H), c, and mlpBranch: outputs of attention and MLP before their
     TensorView mlpBranch;  // norms, and rstd of these (T), F32; data null unless they are normed
     TensorView attnBranchRstd;
     TensorView mlpBranchRstd;
     TensorView mid;       // (T, H), c: the residual stream after attention
-    TensorView normed2;   // (T, H), c
+    TensorView normed2;   // (T, H), c, and rstd of it; data null where the MLP reads mid itself
     TensorView rstd2;     // (T), F32
     TensorView gateUp;    // (T, 2 I), c; backward turns it into its gradient
     TensorView activated; // (T, I), c
@@ -84,14 +91,23 @@ struct AdapterScratch {
 // Scratch of one block at a time, forward and backward.
 struct BlockScratch {
     TensorView branch;        // (T, H), c: output of attention or MLP as it is added; backward, the
-                              // gradient of one that is normed
+                              // gradient of one that is normed or scaled
     TensorView gradNormed;    // (T, H), c
     TensorView gradActivated; // (T, I), c
-    TensorView gradAttention; // (T, A), c
+    TensorView gradAttention; // (T, mixedColumns()), c: of what the second product reads
     TensorView gradQkv;       // (T, Q), c
-    TensorView headPartial;   // (headNormPartials(T, heads, kvHeads), headDim), F32; only if normed
-    TensorView delta;         // (T, heads), F32
-    TensorView normPartial;   // (ceil(T / kNormRowBlock), H), F32
+    TensorView gradJoined; // (T, projectedColumns()), c; data null where the first product is qkv
+    TensorView mixed;      // (T, channels), c: what the delta rule reads, made again for backward
+    TensorView gradMixed;  // (T, channels), c
+    TensorView gradDelta;  // (T, valueHeads * valueDim), c: of what the rule gives
+    TensorView borders;    // these four: scratch of the backward ops
+    TensorView deltaPartial;
+    TensorView deltaScratch;
+    TensorView convPartial;
+    TensorView headPartial; // (blocks of kNormRowBlock rows, length of a row), F32: partial sums
+                            // of the norms of q and k; data null unless normed
+    TensorView delta;       // (T, heads), F32
+    TensorView normPartial; // (ceil(T / kNormRowBlock), H), F32
     CodeScratch fp8;
     AdapterScratch adapter;
 };
@@ -150,12 +166,18 @@ struct BatchViews {
     std::int64_t mostKeys = 0; // that a row of visibleFrom sees, at most
 };
 
+// The tables of a rope: (seqLen, rotaryDim / 2), F32.
+struct RopeTables {
+    TensorView cosines;
+    TensorView sines;
+    TensorView queryCosines; // those of q, where its positions scale it; data null: they are equal
+    TensorView querySines;
+};
+
 // Constants that the ops of every block read; no step changes them.
+inline constexpr std::size_t kMostRopes = 2;
 struct ModelConstants {
-    TensorView cosTable; // (seqLen, rotaryDim / 2), F32
-    TensorView sinTable;
-    TensorView localCosTable; // windowed blocks only; data null unless they turn otherwise
-    TensorView localSinTable;
+    std::array<RopeTables, kMostRopes> ropes; // by BlockKind::rope
 };
 
 struct ScalarViews {
@@ -190,17 +212,31 @@ std::int64_t normBlockCount(std::int64_t elements) noexcept;
 // Chunks in which normJoin adds the sums of so many blocks.
 std::int64_t normChunkCount(std::int64_t blocks) noexcept;
 
+// A kind of block in a model with streams of `hidden` columns.
+struct BlockWidths {
+    const BlockKind& kind;
+    std::int64_t hidden = 0;
+};
+
 // The activations that every backward reads as forward left them.
 std::size_t layoutKept(
-    const ModelConfig& config, const MicroShape& shape, std::byte* base, BlockActivations& out);
+    const BlockWidths& block, const MicroShape& shape, std::byte* base, BlockActivations& out);
 // The others: remakeActivations() makes them again from those.
 std::size_t layoutRemade(
-    const ModelConfig& config, const MicroShape& shape, std::byte* base, BlockActivations& out);
-// All of them, the kept ones first.
-std::size_t layoutActivations(
-    const ModelConfig& config, const MicroShape& shape, std::byte* base, BlockActivations& out);
+    const BlockWidths& block, const MicroShape& shape, std::byte* base, BlockActivations& out);
 std::size_t layoutScratch(
-    const ModelConfig& config, const MicroShape& shape, std::byte* base, BlockScratch& out);
+    const BlockWidths& block, const MicroShape& shape, std::byte* base, BlockScratch& out);
+
+// Room for any block of the model.
+struct BlockBytes {
+    std::size_t kept = 0;
+    std::size_t remade = 0;
+    std::size_t scratch = 0;
+
+    // All activations: the kept ones, then the others.
+    std::size_t activations() const noexcept { return kept + remade; }
+};
+BlockBytes blockBytes(const ModelConfig& config, const MicroShape& shape);
 // `trains`: with the gradient of the logits.
 std::size_t layoutHead(const ModelConfig& config, const MicroShape& shape, bool trains,
     std::byte* base, HeadScratch& out);
@@ -214,6 +250,17 @@ std::size_t layoutBatch(
     const ModelConfig& config, const MicroShape& shape, std::byte* base, BatchViews& out);
 std::size_t layoutConstants(
     const ModelConfig& config, const MicroShape& shape, std::byte* base, ModelConstants& out);
+// A block's memory of the tokens before, for text: packed rows (seqLen, Q), or a state and the
+// last inputs of its convolution.
+struct BlockCache {
+    TensorView rows;
+    TensorView history;
+    TensorView state;
+
+    bool isThere() const noexcept { return rows.data != nullptr || state.data != nullptr; }
+};
+std::size_t layoutCache(const ModelConfig& config, const MicroShape& shape, std::byte* base,
+    std::vector<BlockCache>& out);
 std::size_t layoutScalars(
     const ParamTable& table, const MicroShape& shape, std::byte* base, ScalarViews& out);
 
@@ -231,8 +278,8 @@ void fillWindow(const ModelConfig& config, const BatchViews& host);
 // The batch as this block attends to it: visibleFrom is that of its window, if it has one.
 BatchViews batchOfBlock(const ModelConfig& config, std::int64_t block, const BatchViews& batch);
 
-// The constants of this block: its tables are cosTable and sinTable.
-ModelConstants constantsOfBlock(
+// The tables by which this block turns; data null if it does not.
+RopeTables ropeOfBlock(
     const ModelConfig& config, std::int64_t block, const ModelConstants& constants);
 
 // The weights of a group in the order of its slots; a 1-D weight is a row.

@@ -65,33 +65,33 @@ const ArchitectureTraits* readArchitecture(JsonFields& fields, const std::string
 void readGeometry(
     JsonFields& f, const ArchitectureTraits& traits, const json& object, ModelConfig& c)
 {
+    BlockKind& b = c.block;
     c.hidden = f.requiredInteger("hidden_size", kWidths);
-    c.intermediate = f.requiredInteger("intermediate_size", kWidths);
+    b.intermediate = f.requiredInteger(traits.mlpWidth, kWidths);
     c.layers = f.requiredInteger("num_hidden_layers", kLayerCounts);
-    c.heads = f.requiredInteger("num_attention_heads", kHeads);
+    b.heads = f.requiredInteger("num_attention_heads", kHeads);
     constexpr const char* kKvHeads = "num_key_value_heads";
     const bool isClassDefault = traits.missingKvHeads != 0 && !object.contains(kKvHeads);
-    c.kvHeads = f.integer(kKvHeads, kHeads, isClassDefault ? traits.missingKvHeads : c.heads);
-    c.headDim = f.integer("head_dim", kHeads, traits.missingHeadDim);
+    b.kvHeads = f.integer(kKvHeads, kHeads, isClassDefault ? traits.missingKvHeads : b.heads);
+    b.headDim = f.integer("head_dim", kHeads, traits.missingHeadDim);
     c.vocab = f.requiredInteger("vocab_size", kIds);
     c.maxPositions = f.requiredInteger("max_position_embeddings", kIds);
     if (!f.status().ok())
         return;
-    const std::string heads = std::to_string(c.heads);
-    if (c.heads % c.kvHeads != 0)
+    if (b.heads % b.kvHeads != 0)
         f.fail(kKvHeads, fmt::format("is {}; num_attention_heads ({}) must be a multiple of it",
-                             c.kvHeads, heads));
-    if (c.headDim == 0) {
-        if (c.hidden % c.heads != 0)
+                             b.kvHeads, b.heads));
+    if (b.headDim == 0) {
+        if (c.hidden % b.heads != 0)
             f.fail("hidden_size",
                 fmt::format(
                     "is {}, not a multiple of num_attention_heads ({}), and there is no head_dim",
-                    c.hidden, heads));
-        c.headDim = c.hidden / c.heads;
+                    c.hidden, b.heads));
+        b.headDim = c.hidden / b.heads;
     }
-    if (c.headDim % 2 != 0)
+    if (b.headDim % 2 != 0)
         f.fail("head_dim",
-            fmt::format("is {}; it must be even, because positions turn pairs", c.headDim));
+            fmt::format("is {}; it must be even, because positions turn pairs", b.headDim));
 }
 
 // An upper bound in double: every factor is limited, so nothing overflows.
@@ -99,8 +99,8 @@ void checkParameterCount(JsonFields& f, const ModelConfig& c)
 {
     const auto hidden = static_cast<double>(c.hidden);
     const double attention =
-        2.0 * hidden * static_cast<double>(c.heads + c.kvHeads) * static_cast<double>(c.headDim);
-    const double mlp = 3.0 * hidden * static_cast<double>(c.intermediate);
+        2.0 * hidden * static_cast<double>(c.block.queryColumns() + c.block.keyColumns());
+    const double mlp = 3.0 * hidden * static_cast<double>(c.block.intermediate);
     const double total = static_cast<double>(c.layers) * (attention + mlp) +
                          2.0 * hidden * static_cast<double>(c.vocab);
     if (!(total <= kMostParameters))
@@ -152,52 +152,99 @@ void readTokenIds(JsonFields& f, ModelConfig& c)
     }
 }
 
+// Any other kind that is not switched off was refused before.
+void readQuantisation(const json& object, ModelConfig& c)
+{
+    const auto found = object.find("quantization_config");
+    const bool isThere = found != object.end() && found->is_object() && !found->empty();
+    c.isFp8 = isThere && found->value("quant_method", json()) == "fp8";
+    c.isNf4 = isThere && !c.isFp8;
+    if (c.isFp8)
+        c.notes.push_back("The weights are published in FP8; they are read as the numbers they "
+                          "stand for, and saved in the type of the run.");
+}
+
 } // namespace
+
+std::vector<BlockKind> ModelConfig::kinds() const
+{
+    std::vector<BlockKind> found;
+    for (std::int64_t i = 0; i < layers; ++i)
+        if (std::find(found.begin(), found.end(), kindOf(i)) == found.end())
+            found.push_back(kindOf(i));
+    return found;
+}
+
+std::int64_t ModelConfig::window() const noexcept
+{
+    std::int64_t longest = 0;
+    for (std::int64_t i = 0; i < layers; ++i)
+        longest = std::max(longest, kindOf(i).window);
+    return longest;
+}
 
 std::int64_t ModelConfig::longestSequence() const noexcept
 {
+    const RopeScaling& ropeScaling = ropes.front().scaling;
     const double given = ropeScaling.originalPositions;
     double base = static_cast<double>(maxPositions);
     if (ropeScaling.type == RopeType::Yarn)
         base = given;
-    else if (ropeScaling.type != RopeType::Dynamic)
+    else if (ropeScaling.type != RopeType::Dynamic || ropeScaling.alpha > 0.0)
         base = 0.0;
     const double most = std::min(base * ropeScaling.factor, static_cast<double>(kIds.most));
     return std::max(maxPositions, static_cast<std::int64_t>(most));
 }
 
-bool ModelConfig::isWindowed(std::int64_t block) const noexcept
-{
-    if (window == 0 || block < 0 || block >= layers)
-        return false;
-    return windowedBlocks.empty() || windowedBlocks[static_cast<std::size_t>(block)] != 0;
-}
+namespace {
 
-Result<ModelConfig> parseModelConfig(std::string_view text, const std::string& source)
+// `object`: the fields of a text model.
+Result<ModelConfig> parseText(const json& object, const std::string& source)
 {
-    Result<json> value = parseJson(text, source);
-    MR_TRY(value.status());
-    JsonFields fields(value.value(), source);
+    JsonFields fields(object, source);
     MR_TRY(fields.status());
     const ArchitectureTraits* traits = readArchitecture(fields, source);
     MR_TRY(fields.status());
     ModelConfig config;
     config.architecture = traits->name;
-    readGeometry(fields, *traits, value.value(), config);
+    readGeometry(fields, *traits, object, config);
     MR_TRY(fields.status());
     checkParameterCount(fields, config);
     readNumbers(fields, config);
-    readFamily(fields, {*traits, value.value(), source}, config);
+    readFamily(fields, {*traits, object, source}, config);
     readDtype(fields, source, config);
     readTokenIds(fields, config);
     MR_TRY(fields.status());
     for (const std::string& name : fields.unknown())
-        MR_TRY(checkOtherField(name, value.value()[name], source));
-    // Any other kind that is not switched off was refused above.
-    const auto quantised = value.value().find("quantization_config");
-    config.isNf4 =
-        quantised != value.value().end() && quantised->is_object() && !quantised->empty();
-    config.text = text;
+        MR_TRY(checkOtherField(name, object[name], source));
+    readQuantisation(object, config);
+    return config;
+}
+
+Result<ModelConfig> parseWrapped(
+    const WrapperTraits& wrapper, const json& object, const std::string& source)
+{
+    MR_ASSIGN(const json text, textConfig(wrapper, object, source));
+    MR_ASSIGN(ModelConfig config, parseText(text, source + ", text_config"));
+    config.architecture = wrapper.name;
+    config.isWrapped = true;
+    config.tieIsOpen = leavesTieOpen(object);
+    config.prefix = wrapper.prefix;
+    config.carries = wrapper.carried;
+    return config;
+}
+
+} // namespace
+
+Result<ModelConfig> parseModelConfig(std::string_view text, const std::string& source)
+{
+    Result<json> value = parseJson(text, source);
+    MR_TRY(value.status());
+    const WrapperTraits* wrapper = value.value().is_object() ? wrapperOf(value.value()) : nullptr;
+    Result<ModelConfig> config = wrapper != nullptr ? parseWrapped(*wrapper, value.value(), source)
+                                                    : parseText(value.value(), source);
+    if (config.ok())
+        config.value().text = text;
     return config;
 }
 
@@ -218,7 +265,10 @@ Result<ModelConfig> readModelConfig(const std::filesystem::path& path)
         return Status::error(ErrorKind::DataCorrupt,
             file.string() +
                 ": git-lfs pointer: run `git lfs pull` in the folder to fetch the file");
-    return parseModelConfig(text, file.string());
+    MR_ASSIGN(ModelConfig config, parseModelConfig(text, file.string()));
+    if (folder)
+        MR_TRY(readFileLayout(path, config));
+    return config;
 }
 
 } // namespace mr

@@ -14,7 +14,10 @@
 
 #pragma once
 
+#include "core/model/block_kind.h"
+#include "core/model/carried_tensors.h"
 #include "core/model/rope_scaling.h"
+#include "core/model/wrapper.h"
 
 #include <millrace/status.h>
 
@@ -30,58 +33,65 @@ struct ModelConfig {
     std::string architecture; // "LlamaForCausalLM"
     std::string dtype;        // as written: "float32", "bfloat16"; may be empty
     std::int64_t hidden = 0;
-    std::int64_t intermediate = 0;
     std::int64_t layers = 0;
-    std::int64_t heads = 0;
-    std::int64_t kvHeads = 0;
-    std::int64_t headDim = 0;
     std::int64_t vocab = 0;
     std::int64_t maxPositions = 0;
+    BlockKind block;               // of every block where `blocks` is empty
+    std::vector<BlockKind> blocks; // (layers)
+    BlockNames names;
+    TensorPrefix prefix;
+    bool isWrapped = false; // the text part of a model that sees or hears
+    bool tieIsOpen = false; // the files say whether the head is the embedding
+    std::span<const std::string_view> carries = {}; // beginnings of names of carried tensors
+    std::vector<CarriedTensor> carried;             // known once a folder is read
+    std::vector<Rope> ropes = {{}}; // at least one; how positions turn, by BlockKind::rope
     double rmsNormEps = 0.0;
-    double ropeTheta = 10000.0;
-    double localTheta = 0.0;    // windowed blocks, unscaled; 0: as the others
-    std::int64_t rotaryDim = 0; // elements of a head that turn; 0: all
-    RopeScaling ropeScaling;
     double initializerRange = 0.02;
     bool tiedEmbedding = false;
-    bool qkvBias = false;          // q, k and v have one
-    bool attnOutBias = false;      // o has one
-    bool mlpBias = false;          // gate, up and down have one
-    bool queryKeyNorm = false;     // RMSNorm of each head of q and k, before the rotation
-    bool fusedProjections = false; // files hold qkv_proj and gate_up_proj
-    bool geluGate = false;         // GateActivation::GeluTanh; else silu
-    bool onePlusNorms = false;     // NormGain::OnePlusWeight
-    bool branchNorms = false; // attention's and the MLP's output are normed before they are added
+    bool onePlusNorms = false; // NormGain::OnePlusWeight
     double embeddingScale = 1.0;
-    double queryScalar = 0.0;  // scores are scaled by 1 / its root; 0: headDim
-    double attentionCap = 0.0; // soft-cap of scores; 0: none
-    double logitCap = 0.0;     // and of logits
-    std::int64_t window = 0;   // keys a query sees, itself included; 0: all before it
-    std::vector<std::uint8_t> windowedBlocks; // (layers): 1 where `window` holds; empty: in all
-    std::int64_t bosToken = -1;               // -1: none
+    double logitScale = 1.0;    // of the last norm's output, and so of logits
+    double logitCap = 0.0;      // soft-cap of logits; 0: none
+    std::int64_t bosToken = -1; // -1: none
     std::int64_t padToken = -1; // its row of the embedding is not trained by lookups; -1: none
     std::vector<std::int64_t> eosTokens;
     bool isNf4 = false; // matrices of the blocks are quantised by bitsandbytes (nf4_tensor.h)
+    bool isFp8 = false; // ... or published in E4M3 (fp8_tensor.h)
     std::string text;   // config.json as read
+    std::vector<std::string> notes; // of what it asks for and is left out
 
-    std::int64_t qkvColumns() const noexcept { return (heads + 2 * kvHeads) * headDim; }
-    std::int64_t attentionColumns() const noexcept { return heads * headDim; }
-
-    std::int64_t turnedColumns() const noexcept { return rotaryDim > 0 ? rotaryDim : headDim; }
-
-    RopeShape ropeShape() const noexcept { return {ropeTheta, turnedColumns(), maxPositions}; }
-
-    RopeShape localRopeShape() const noexcept
+    // Precondition: 0 <= index < layers.
+    const BlockKind& kindOf(std::int64_t index) const noexcept
     {
-        return {localTheta, turnedColumns(), maxPositions};
+        return blocks.empty() ? block : blocks[static_cast<std::size_t>(index)];
     }
+
+    // Null for what is no block.
+    const BlockKind* findKind(std::int64_t index) const noexcept
+    {
+        return index >= 0 && index < layers ? &kindOf(index) : nullptr;
+    }
+
+    // Each kind that a block has, once.
+    std::vector<BlockKind> kinds() const;
+
+    // Elements of a head that turn.
+    std::int64_t turnedColumns(const Rope& rope) const noexcept
+    {
+        return rope.rotaryDim > 0 ? rope.rotaryDim : block.headDim;
+    }
+
+    RopeShape shapeOf(const Rope& rope) const noexcept
+    {
+        return {rope.theta, turnedColumns(rope), maxPositions};
+    }
+
+    // Keys that a block with a window sees; 0: no block has one.
+    std::int64_t window() const noexcept;
 
     // Tokens of the longest sequence the positions are made for: scaling that stretches them as
     // far as its factor says goes beyond max_position_embeddings.
     std::int64_t longestSequence() const noexcept;
-
-    // False for any other group, too: embedding and head see no keys.
-    bool isWindowed(std::int64_t block) const noexcept;
 };
 
 // `source` names the text in messages ("/models/x/config.json").

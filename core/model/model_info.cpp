@@ -7,6 +7,8 @@
 
 #include <millrace/library.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -24,10 +26,13 @@ void lookForTokenizer(const fs::path& folder, ModelInfo& info)
 {
     Result<std::unique_ptr<Tokenizer>> opened =
         info.canBePlanned ? Tokenizer::openFor(folder, info.vocab) : Tokenizer::open(folder);
-    if (opened.ok())
+    if (opened.ok()) {
         info.tokenizerKind = opened.value()->kind();
-    else
+        if (const std::string_view note = opened.value()->note(); !note.empty())
+            info.notes.emplace_back(note);
+    } else {
         info.problems.push_back(opened.status().message());
+    }
 }
 
 void describe(const ModelConfig& config, const ParamTable& table, ModelInfo& info)
@@ -40,6 +45,11 @@ void describe(const ModelConfig& config, const ParamTable& table, ModelInfo& inf
     info.vocab = config.vocab;
     info.maxPositions = config.maxPositions;
     info.tiedEmbedding = config.tiedEmbedding;
+    info.notes = config.notes;
+    if (!config.carried.empty())
+        info.notes.push_back(fmt::format("{} tensors of the files, such as {}, are not trained; a "
+                                         "saved model has them as they are.",
+            config.carried.size(), config.carried.front().name));
 }
 
 void lookForWeights(

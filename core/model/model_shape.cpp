@@ -80,10 +80,25 @@ int frozenTensors(const ParamTable& table, GroupId group)
 double meanKeys(const ModelConfig& config, std::int64_t block, std::int64_t seqLen)
 {
     const auto length = static_cast<double>(seqLen);
-    const auto window = static_cast<double>(config.window);
-    if (!config.isWindowed(block) || config.window >= seqLen)
+    const std::int64_t seen = config.kindOf(block).window;
+    const auto window = static_cast<double>(seen);
+    if (seen == 0 || seen >= seqLen)
         return 0.5 * length;
     return window - 0.5 * window * window / length;
+}
+
+// Flops of the mixer beside the products: scores and values, or the delta rule by chunks.
+double mixerFlops(const ModelConfig& config, std::int64_t block, const MicroShape& shape)
+{
+    const BlockKind& kind = config.kindOf(block);
+    const auto tokens = static_cast<double>(shape.tokens());
+    if (!kind.isDelta())
+        return 4.0 * static_cast<double>(kind.queryColumns()) * tokens *
+               meanKeys(config, block, shape.seqLen);
+    const DeltaShape& delta = kind.delta;
+    const std::int64_t each = 6 * std::int64_t{delta.keyDim} * delta.valueDim +
+                              kRecurrentRows * (4 * delta.keyDim + 3 * delta.valueDim);
+    return static_cast<double>(delta.valueHeads * each) * tokens;
 }
 
 } // namespace
@@ -110,9 +125,8 @@ ModelShape modelShape(const ModelConfig& config, const ParamTable& table, const 
         double flops = matrixFlops(modelTable(table, id).groups[g], tokens);
         if (g == last && config.tiedEmbedding) // its matrix is in group 0
             flops += 2.0 * static_cast<double>(config.vocab * config.hidden * tokens);
-        if (g != 0 && g != last) // scores and values
-            flops += 4.0 * static_cast<double>(config.attentionColumns() * tokens) *
-                     meanKeys(config, static_cast<std::int64_t>(g) - 1, shape.seqLen);
+        if (g != 0 && g != last)
+            flops += mixerFlops(config, static_cast<std::int64_t>(g) - 1, shape);
         PassFlops passes = passFlops(table, id, flops, tokens);
         if (g == last) // a tied matrix is trained with group 0
             passes.backward = (trainsHeadMatrix(table) ? 2.0 : 1.0) * flops;
@@ -129,15 +143,14 @@ ModelShape modelShape(const ModelConfig& config, const ParamTable& table, const 
     out.boundaryBytes = matrixView(nullptr, shape.compute, tokens, config.hidden).bytes();
     if (shape.codedInputs)
         out.keptBoundaryBytes = codedBytes(tokens, config.hidden).all;
-    BlockActivations activations;
-    BlockScratch scratch;
     HeadScratch head;
     BatchViews batch;
     ModelConstants constants;
     ScalarViews scalars;
-    out.savedBytesPerBlock = layoutActivations(config, shape, nullptr, activations);
-    out.remadeBytesPerBlock = layoutRemade(config, shape, nullptr, activations);
-    out.backwardScratchBytes = layoutScratch(config, shape, nullptr, scratch);
+    const BlockBytes block = blockBytes(config, shape);
+    out.savedBytesPerBlock = block.activations();
+    out.remadeBytesPerBlock = block.remade;
+    out.backwardScratchBytes = block.scratch;
     out.headScratchBytes = layoutHead(config, shape, true, nullptr, head);
     out.headInferenceBytes = layoutHead(config, shape, false, nullptr, head);
     if (trainsHeadMatrix(table))

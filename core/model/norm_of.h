@@ -1,4 +1,5 @@
-// Epsilon and gain of every norm of a model, by its config, and the norm that a layer begins with.
+// Epsilon and gain of every norm of a model, by its config, and what a layer begins with: a norm,
+// or the sum of the two parts of its input.
 //
 // Threads  Pure.
 
@@ -26,6 +27,14 @@ inline RmsNormArgs inputNorm(const ModelConfig& config, const LayerInput& input,
     if (input.branch.data == nullptr)
         return {input.x, {}, weight, {}, out, rstd, epsOf(config), gainOf(config)};
     return {input.branch, input.stream, weight, input.x, out, rstd, epsOf(config), gainOf(config)};
+}
+
+// Nothing where the sum is there already.
+inline Status addParts(const LayerContext& context, const LayerInput& input)
+{
+    if (input.branch.data == nullptr)
+        return {};
+    return context.ops->add({input.branch, input.stream, input.x}, *context.stream);
 }
 
 } // namespace mr

@@ -59,72 +59,123 @@ private:
     GroupId m_group;
 };
 
-void addBlockSlots(Builder& b, const ModelConfig& c)
+// The convolution is a vector: a matrix of four columns is none that optimizers of matrices are
+// for.
+void addDeltaSlots(Builder& b, const BlockKind& kind)
 {
-    b.vector(SlotKind::AttnNorm, c.hidden);
-    b.matrix(SlotKind::Qkv, c.qkvColumns(), c.hidden);
-    if (c.qkvBias)
-        b.vector(SlotKind::QkvBias, c.qkvColumns());
-    if (c.queryKeyNorm) {
-        b.vector(SlotKind::QueryNorm, c.headDim);
-        b.vector(SlotKind::KeyNorm, c.headDim);
-    }
-    b.matrix(SlotKind::AttnOut, c.hidden, c.attentionColumns());
-    if (c.attnOutBias)
-        b.vector(SlotKind::AttnOutBias, c.hidden);
-    if (c.branchNorms)
-        b.vector(SlotKind::AttnBranchNorm, c.hidden);
-    b.vector(SlotKind::MlpNorm, c.hidden);
-    b.matrix(SlotKind::GateUp, 2 * c.intermediate, c.hidden);
-    if (c.mlpBias)
-        b.vector(SlotKind::GateUpBias, 2 * c.intermediate);
-    b.matrix(SlotKind::Down, c.hidden, c.intermediate);
-    if (c.mlpBias)
-        b.vector(SlotKind::DownBias, c.hidden);
-    if (c.branchNorms)
-        b.vector(SlotKind::MlpBranchNorm, c.hidden);
+    addSlot(b.table, SlotKind::Conv, kind.delta.columns() * kind.taps, 1, 1).decayed = true;
+    b.vector(SlotKind::LogDecay, kind.delta.valueHeads);
+    b.vector(SlotKind::TimeBias, kind.delta.valueHeads);
+    b.vector(SlotKind::DeltaNorm, kind.delta.valueDim);
 }
 
-void addAttentionTensors(Builder& b, const ModelConfig& c, const std::string& prefix)
+void addBlockSlots(Builder& b, std::int64_t hidden, const BlockKind& kind)
 {
-    const std::int64_t q = c.heads * c.headDim;
-    const std::int64_t kv = c.kvHeads * c.headDim;
+    if (kind.inputNorms)
+        b.vector(SlotKind::AttnNorm, hidden);
+    b.matrix(SlotKind::Qkv, kind.projectedColumns(), hidden);
+    if (kind.qkvBias)
+        b.vector(SlotKind::QkvBias, kind.projectedColumns());
+    if (kind.isDelta())
+        addDeltaSlots(b, kind);
+    else if (kind.normsQueriesAndKeys()) {
+        b.vector(SlotKind::QueryNorm, kind.queryNormLength());
+        b.vector(SlotKind::KeyNorm, kind.keyNormLength());
+    }
+    b.matrix(SlotKind::AttnOut, hidden, kind.mixedColumns());
+    if (kind.attnOutBias)
+        b.vector(SlotKind::AttnOutBias, hidden);
+    if (kind.branchNorms)
+        b.vector(SlotKind::AttnBranchNorm, hidden);
+    if (kind.inputNorms)
+        b.vector(SlotKind::MlpNorm, hidden);
+    b.matrix(SlotKind::GateUp, 2 * kind.intermediate, hidden);
+    if (kind.mlpBias)
+        b.vector(SlotKind::GateUpBias, 2 * kind.intermediate);
+    b.matrix(SlotKind::Down, hidden, kind.intermediate);
+    if (kind.mlpBias)
+        b.vector(SlotKind::DownBias, hidden);
+    if (kind.branchNorms)
+        b.vector(SlotKind::MlpBranchNorm, hidden);
+}
+
+// The tensors of a block and their names in files.
+struct BlockPlace {
+    const BlockKind& kind;
+    const BlockNames& names;
+    std::int64_t hidden;
+    std::string prefix; // "model.layers.3."
+
+    std::string name(std::string_view module) const { return prefix + std::string(module); }
+    std::string weight(std::string_view module) const { return name(module) + ".weight"; }
+};
+
+void addAttentionTensors(Builder& b, const BlockPlace& at)
+{
+    const std::int64_t q = at.kind.queryColumns() * (at.kind.gatesAttention ? 2 : 1);
+    const std::int64_t kv = at.kind.keyColumns();
+    const std::string prefix = at.name("self_attn.");
     const std::pair qkv{SlotKind::Qkv, SlotKind::QkvBias};
-    if (c.fusedProjections) {
-        b.linear(prefix + "qkv_proj", qkv, 0, c.qkvColumns());
+    if (!at.names.qkv.empty()) {
+        b.linear(prefix + std::string(at.names.qkv), qkv, 0, at.kind.qkvColumns());
     } else {
         b.linear(prefix + "q_proj", qkv, 0, q);
         b.linear(prefix + "k_proj", qkv, q, kv);
         b.linear(prefix + "v_proj", qkv, q + kv, kv);
     }
-    b.linear(prefix + "o_proj", {SlotKind::AttnOut, SlotKind::AttnOutBias}, 0, c.hidden);
-    b.tensor(prefix + "q_norm.weight", SlotKind::QueryNorm, 0, c.headDim);
-    b.tensor(prefix + "k_norm.weight", SlotKind::KeyNorm, 0, c.headDim);
+    b.linear(prefix + "o_proj", {SlotKind::AttnOut, SlotKind::AttnOutBias}, 0, at.hidden);
+    if (!at.kind.normsQueriesAndKeys())
+        return;
+    b.tensor(prefix + std::string(at.names.queryNorm) + ".weight", SlotKind::QueryNorm, 0,
+        at.kind.queryNormLength());
+    b.tensor(prefix + std::string(at.names.keyNorm) + ".weight", SlotKind::KeyNorm, 0,
+        at.kind.keyNormLength());
 }
 
-void addMlpTensors(Builder& b, const ModelConfig& c, const std::string& prefix)
+void addDeltaTensors(Builder& b, const BlockPlace& at)
+{
+    const DeltaShape& delta = at.kind.delta;
+    const std::string prefix = at.name("linear_attn.");
+    const std::pair in{SlotKind::Qkv, SlotKind::QkvBias};
+    const std::int64_t gate = at.kind.ruleGateColumn();
+    b.linear(prefix + "in_proj_qkv", in, 0, delta.columns());
+    b.linear(prefix + "in_proj_z", in, at.kind.normGateColumn(), delta.valueColumns());
+    b.linear(prefix + "in_proj_b", in, gate, delta.valueHeads);
+    b.linear(prefix + "in_proj_a", in, gate + delta.valueHeads, delta.valueHeads);
+    b.tensor(prefix + "conv1d.weight", SlotKind::Conv, 0, delta.columns() * at.kind.taps);
+    b.table.tensors.back().shape = {delta.columns(), 1, at.kind.taps};
+    b.tensor(prefix + "dt_bias", SlotKind::TimeBias, 0, delta.valueHeads);
+    b.tensor(prefix + "A_log", SlotKind::LogDecay, 0, delta.valueHeads);
+    b.tensor(prefix + "norm.weight", SlotKind::DeltaNorm, 0, delta.valueDim);
+    b.linear(prefix + "out_proj", {SlotKind::AttnOut, SlotKind::AttnOutBias}, 0, at.hidden);
+}
+
+void addMlpTensors(Builder& b, const BlockPlace& at)
 {
     const std::pair gateUp{SlotKind::GateUp, SlotKind::GateUpBias};
-    if (c.fusedProjections) {
-        b.linear(prefix + "gate_up_proj", gateUp, 0, 2 * c.intermediate);
+    const std::int64_t width = at.kind.intermediate;
+    const std::string prefix = at.name(at.names.mlp) + ".";
+    if (!at.names.gateUp.empty()) {
+        b.linear(prefix + std::string(at.names.gateUp), gateUp, 0, 2 * width);
     } else {
-        b.linear(prefix + "gate_proj", gateUp, 0, c.intermediate);
-        b.linear(prefix + "up_proj", gateUp, c.intermediate, c.intermediate);
+        b.linear(prefix + "gate_proj", gateUp, 0, width);
+        b.linear(prefix + "up_proj", gateUp, width, width);
     }
-    b.linear(prefix + "down_proj", {SlotKind::Down, SlotKind::DownBias}, 0, c.hidden);
+    b.linear(
+        prefix + std::string(at.names.down), {SlotKind::Down, SlotKind::DownBias}, 0, at.hidden);
 }
 
-void addBlockTensors(Builder& b, const ModelConfig& c, const std::string& prefix)
+void addBlockTensors(Builder& b, const BlockPlace& at)
 {
-    addAttentionTensors(b, c, prefix + "self_attn.");
-    addMlpTensors(b, c, prefix + "mlp.");
-    b.tensor(prefix + "input_layernorm.weight", SlotKind::AttnNorm, 0, c.hidden);
-    // The older name became that of attention's own output norm.
-    const char* mlpNorm =
-        c.branchNorms ? "pre_feedforward_layernorm.weight" : "post_attention_layernorm.weight";
-    b.tensor(prefix + "post_attention_layernorm.weight", SlotKind::AttnBranchNorm, 0, c.hidden);
-    b.tensor(prefix + mlpNorm, SlotKind::MlpNorm, 0, c.hidden);
-    b.tensor(prefix + "post_feedforward_layernorm.weight", SlotKind::MlpBranchNorm, 0, c.hidden);
+    if (at.kind.isDelta())
+        addDeltaTensors(b, at);
+    else
+        addAttentionTensors(b, at);
+    addMlpTensors(b, at);
+    b.tensor(at.weight(at.names.attnNorm), SlotKind::AttnNorm, 0, at.hidden);
+    b.tensor(at.weight(at.names.attnBranchNorm), SlotKind::AttnBranchNorm, 0, at.hidden);
+    b.tensor(at.weight(at.names.mlpNorm), SlotKind::MlpNorm, 0, at.hidden);
+    b.tensor(at.weight(at.names.mlpBranchNorm), SlotKind::MlpBranchNorm, 0, at.hidden);
 }
 
 } // namespace
@@ -144,11 +195,36 @@ const ParamSlot* ParamTable::find(GroupId group, SlotKind kind) const noexcept
     return nullptr;
 }
 
+const ParamSlot& ParamTable::slotOf(const NamedTensor& tensor) const noexcept
+{
+    const auto& slots = groups[static_cast<std::size_t>(tensor.group.value)].paramSlots;
+    return *std::ranges::find_if(slots, [&](const ParamSlot& slot) {
+        return slot.first <= tensor.first && tensor.first < slot.first + slot.count();
+    });
+}
+
 const ParamSlot& ParamTable::slotAt(GroupId group, std::int64_t first) const noexcept
 {
     const auto& slots = groups[static_cast<std::size_t>(group.value)].paramSlots;
     return *std::find_if(
         slots.begin(), slots.end(), [first](const ParamSlot& slot) { return slot.first == first; });
+}
+
+float firstValue(const ParamTable& table, SlotKind kind) noexcept
+{
+    switch (kind) {
+    case SlotKind::QkvBias:
+    case SlotKind::AttnOutBias:
+    case SlotKind::GateUpBias:
+    case SlotKind::DownBias:
+    case SlotKind::LogDecay:
+        return 0.0F;
+    case SlotKind::TimeBias:
+    case SlotKind::DeltaNorm: // its gain is the weight in every family
+        return 1.0F;
+    default:
+        return table.firstNorm;
+    }
 }
 
 ParamSlot& addSlot(ParamTable& table, SlotKind kind, std::int64_t rows, std::int64_t cols, int rank)
@@ -162,6 +238,15 @@ ParamSlot& addSlot(ParamTable& table, SlotKind kind, std::int64_t rows, std::int
     return group.paramSlots.back();
 }
 
+std::string nameInMemory(const ParamTable& model, const std::string& name)
+{
+    const TensorPrefix& files = model.prefix;
+    const TensorPrefix& memory = kSpellings[model.isWrapped ? 1 : 0];
+    if (name.starts_with(files.model))
+        return std::string(memory.model) + name.substr(files.model.size());
+    return std::string(memory.head) + name.substr(files.head.size());
+}
+
 bool hasTiedHead(const ParamTable& model) noexcept
 {
     const GroupId head{static_cast<std::int32_t>(model.groups.size()) - 1};
@@ -172,20 +257,26 @@ ParamTable buildParamTable(const ModelConfig& config)
 {
     Builder b;
     b.table.firstNorm = config.onePlusNorms ? 0.0F : 1.0F;
+    b.table.prefix = config.prefix;
+    b.table.isWrapped = config.isWrapped;
+    b.table.carried = config.carried;
+    const std::string prefix(config.prefix.model);
     b.group("embedding");
     b.matrix(SlotKind::Embedding, config.vocab, config.hidden);
-    b.tensor("model.embed_tokens.weight", SlotKind::Embedding, 0, config.vocab);
+    b.tensor(prefix + "embed_tokens.weight", SlotKind::Embedding, 0, config.vocab);
     for (std::int64_t i = 0; i < config.layers; ++i) {
         b.group(fmt::format("block {}", i));
-        addBlockSlots(b, config);
-        addBlockTensors(b, config, fmt::format("model.layers.{}.", i));
+        const BlockKind& kind = config.kindOf(i);
+        addBlockSlots(b, config.hidden, kind);
+        addBlockTensors(
+            b, {kind, config.names, config.hidden, fmt::format("{}layers.{}.", prefix, i)});
     }
     b.group("head");
     b.vector(SlotKind::FinalNorm, config.hidden);
     if (!config.tiedEmbedding)
         b.matrix(SlotKind::Head, config.vocab, config.hidden);
-    b.tensor("model.norm.weight", SlotKind::FinalNorm, 0, config.hidden);
-    b.tensor("lm_head.weight", SlotKind::Head, 0, config.vocab);
+    b.tensor(prefix + "norm.weight", SlotKind::FinalNorm, 0, config.hidden);
+    b.tensor(std::string(config.prefix.head) + "lm_head.weight", SlotKind::Head, 0, config.vocab);
     return std::move(b.table);
 }
 

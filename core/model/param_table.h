@@ -15,6 +15,7 @@
 #pragma once
 
 #include "core/base/ids.h"
+#include "core/model/carried_tensors.h"
 #include "core/model/model_config.h"
 
 #include <array>
@@ -30,11 +31,15 @@ inline constexpr std::int64_t kSlotAlign = 64;
 enum class SlotKind : std::uint8_t {
     Embedding, // (V, H)
     AttnNorm,  // (H)
-    Qkv,       // (Q, H)
+    Qkv,       // (BlockKind::projectedColumns(), H)
     QkvBias,   // (Q)
-    QueryNorm, // (headDim), shared by the heads; absent unless the model has it
-    KeyNorm,   // (headDim)
-    AttnOut,   // (H, heads * headDim)
+    QueryNorm, // (headDim), shared by the heads, or of a whole row; absent unless the block has it
+    KeyNorm,   // likewise
+    Conv,      // (channels * taps): of a block with a state, and so the next three
+    LogDecay,  // (valueHeads)
+    TimeBias,  // (valueHeads)
+    DeltaNorm, // (valueDim)
+    AttnOut,   // (H, BlockKind::mixedColumns())
     AttnOutBias,
     AttnBranchNorm, // (H): of attention's output; absent unless the model has it
     MlpNorm,        // (H)
@@ -58,7 +63,7 @@ struct ParamSlot {
     std::int64_t rows = 0;  // 1-D: rows = length, cols = 1
     std::int64_t cols = 0;
     int rank = 0;         // 1 or 2
-    bool decayed = false; // weight decay applies: 2-D slots (decisions.md 15)
+    bool decayed = false; // weight decay applies: 2-D slots (decisions.md 15) and convolutions
 
     std::int64_t count() const noexcept { return rows * cols; }
 };
@@ -86,19 +91,31 @@ struct ParamTable {
     std::vector<NamedTensor> tensors; // in file order of upstream; a tied head is not listed
     std::int64_t parameters = 0;      // without padding, tied once
     float firstNorm = 1.0F;           // initial norm weight; 0 where their gain is 1 + weight
+    TensorPrefix prefix;              // of the names in `tensors`
+    bool isWrapped = false;           // the model is the text part of another
+    std::vector<CarriedTensor> carried = {}; // what its files hold beside `tensors`
     // The model whose other weights stay as they are; null: all of it is trained.
     std::shared_ptr<const FrozenModel> frozen = {};
 
     // Null if the group has no such slot.
     const ParamSlot* find(GroupId group, SlotKind kind) const noexcept;
+    // The slot that has the tensor's elements.
+    const ParamSlot& slotOf(const NamedTensor& tensor) const noexcept;
     // Precondition: the group has a slot that begins there.
     const ParamSlot& slotAt(GroupId group, std::int64_t first) const noexcept;
 };
 
 ParamTable buildParamTable(const ModelConfig& config);
 
+// The name that transformers and PEFT give to a module or tensor in memory, which is not that of
+// every file: "model.layers.0.mlp" of "language_model.model.layers.0.mlp".
+std::string nameInMemory(const ParamTable& model, const std::string& name);
+
 // Does the head of a whole model read the embedding?
 bool hasTiedHead(const ParamTable& model) noexcept;
+
+// The first value of a slot's vectors in a new model: 0 for biases, `firstNorm` for most norms.
+float firstValue(const ParamTable& table, SlotKind kind) noexcept;
 
 // Appends a slot to the last group, behind its other slots; `kind` is a matrix if rank is 2.
 ParamSlot& addSlot(

@@ -140,6 +140,26 @@ void readOfType(JsonFields& fields, RopeScaling& s)
     }
 }
 
+// Beside it, published models have fields that its class does not read.
+void readAlpha(JsonFields& fields, RopeScaling& s)
+{
+    s.alpha = positive(fields, "alpha", 0.0);
+    if (s.alpha > 0.0)
+        for (const char* unread : {"beta_fast", "beta_slow", "mscale", "mscale_all_dim"})
+            fields.find(unread);
+}
+
+void readQueryGrowth(JsonFields& fields, RopeScaling& s)
+{
+    constexpr const char* kKey = "llama_4_scaling_beta";
+    s.queryGrowth = fields.number(kKey, 0.0);
+    fields.find("max_position_embeddings"); // repeats that of the model
+    if (!(s.queryGrowth >= 0.0 && s.queryGrowth <= 1e3))
+        fields.fail(kKey, "must be from 0 to 1000");
+    if (s.queryGrowth > 0.0 && s.originalPositions == 0.0)
+        fields.fail("original_max_position_embeddings", "is missing");
+}
+
 // theta^(2i / rotaryDim), the exponent and the power rounded to F32 as published models do.
 float powerOf(double theta, std::int64_t i, std::int64_t rotaryDim)
 {
@@ -158,6 +178,10 @@ std::vector<float> plainFrequencies(double theta, std::int64_t rotaryDim)
 // The base grows with the length of the sequence beyond the model's own.
 double dynamicTheta(const RopeScaling& s, const RopeShape& shape, std::int64_t longest)
 {
+    if (s.alpha > 0.0) {
+        const auto dims = static_cast<double>(shape.rotaryDim);
+        return shape.theta * std::pow(s.alpha, dims / (dims - 2.0));
+    }
     const auto limit = static_cast<double>(shape.maxPositions);
     const double length = std::max(limit, static_cast<double>(longest));
     const auto d = static_cast<double>(shape.rotaryDim);
@@ -239,7 +263,8 @@ double attentionFactor(const RopeScaling& s, const RopeShape& shape)
 
 } // namespace
 
-Result<RopeFields> readRopeFields(const json& value, const std::string& source)
+Result<RopeFields> readRopeFields(
+    const json& value, const RopeExtras& extras, const std::string& source)
 {
     JsonFields fields(value, source);
     MR_TRY(fields.status());
@@ -249,6 +274,13 @@ Result<RopeFields> readRopeFields(const json& value, const std::string& source)
     read.rotaryShare = readRotaryShare(fields);
     if (fields.status().ok())
         readOfType(fields, read.scaling);
+    if (extras.alpha && read.scaling.type == RopeType::Dynamic)
+        readAlpha(fields, read.scaling);
+    if (extras.queryGrowth)
+        readQueryGrowth(fields, read.scaling);
+    if (extras.mrope)
+        for (const char* unread : {"mrope_section", "mrope_interleaved"})
+            fields.find(unread);
     MR_TRY(fields.status());
     for (const std::string& name : fields.unknown())
         MR_TRY(checkOtherField(name, value[name], source));
@@ -275,6 +307,14 @@ Status checkRope(const RopeScaling& s, const RopeShape& shape, const std::string
     if (!(originalLength(s, shape) > 1.0))
         return refuse(source, "original_max_position_embeddings must be above 1");
     return {};
+}
+
+double queryFactor(const RopeScaling& s, std::int64_t position) noexcept
+{
+    if (s.queryGrowth == 0.0)
+        return 1.0;
+    const double turns = std::floor(static_cast<double>(position) / s.originalPositions);
+    return 1.0 + s.queryGrowth * std::log(1.0 + turns);
 }
 
 RopeFrequencies ropeFrequencies(const RopeScaling& s, const RopeShape& shape, std::int64_t longest)

@@ -36,16 +36,26 @@ struct RopeScaling {
     double attentionFactor = 0.0; // factor of cos and sin; 0: that of the type
     double mscale = 0.0;          // yarn; 0: not given
     double mscaleAllDim = 0.0;
+    double alpha = 0.0; // theta becomes theta alpha^(d / (d - 2)); 0: not given
+    // Queries are multiplied by 1 + queryGrowth ln(1 + floor(position / originalPositions)).
+    double queryGrowth = 0.0;
     std::vector<float> shortFactors; // longrope, (rotaryDim / 2)
     std::vector<float> longFactors;
 
     // Whether the frequencies depend on how long a sequence is.
     bool dependsOnLength() const noexcept
     {
-        return type == RopeType::Dynamic || type == RopeType::LongRope;
+        return (type == RopeType::Dynamic && alpha == 0.0) || type == RopeType::LongRope;
     }
 
     bool operator==(const RopeScaling&) const = default;
+};
+
+// How the positions of some blocks turn.
+struct Rope {
+    double theta = 10000.0;
+    std::int64_t rotaryDim = 0; // elements of a head that turn; 0: all
+    RopeScaling scaling;
 };
 
 // Content of "rope_scaling" or, newer, "rope_parameters".
@@ -57,7 +67,15 @@ struct RopeFields {
 // partial_rotary_factor in (0, 1]; 0 if it is not given.
 double readRotaryShare(JsonFields& fields);
 
-Result<RopeFields> readRopeFields(const nlohmann::json& value, const std::string& source);
+// Fields that some families alone understand.
+struct RopeExtras {
+    bool alpha = false;       // "alpha" beside type "dynamic"
+    bool queryGrowth = false; // "llama_4_scaling_beta"
+    bool mrope = false;       // axes of pictures, which are equal for text
+};
+
+Result<RopeFields> readRopeFields(
+    const nlohmann::json& value, const RopeExtras& extras, const std::string& source);
 
 // Inputs of the frequencies. maxPositions: max_position_embeddings.
 struct RopeShape {
@@ -73,6 +91,9 @@ struct RopeFrequencies {
     std::vector<float> inverse;   // (rotaryDim / 2): radians per position
     double attentionFactor = 1.0; // factor of cos and sin
 };
+
+// The factor of the queries of a position.
+double queryFactor(const RopeScaling& scaling, std::int64_t position) noexcept;
 
 // `longest`: tokens of the longest sequence of the run. Precondition: checkRope() is ok.
 RopeFrequencies ropeFrequencies(

@@ -132,7 +132,8 @@ Status saveModel(const fs::path& folder, const ModelConfig& config, const ParamT
                               "another folder");
     MR_TRY(writeShards(folder, table, master, type, kShardBytes));
     MR_TRY(carryFiles(carryFrom, folder));
-    const std::string text = config.isNf4 ? withoutQuantisation(config.text) : config.text;
+    const bool isQuantised = config.isNf4 || config.isFp8;
+    const std::string text = isQuantised ? withoutQuantisation(config.text) : config.text;
     return replaceFile(folder / "config.json", withDtype(text, type));
 }
 

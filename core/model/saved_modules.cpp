@@ -18,19 +18,25 @@ GroupId lastGroup(const ParamTable& table) noexcept
     return GroupId{static_cast<std::int32_t>(table.groups.size()) - 1};
 }
 
-// A module that can be trained whole, by its name in files.
+// A module that can be trained whole, by the end of its name.
 struct Savable {
     const char* module;
     SlotKind kind{};
 };
 
-constexpr Savable kEmbeddingModule{"model.embed_tokens", SlotKind::Embedding};
+constexpr Savable kEmbeddingModule{"embed_tokens", SlotKind::Embedding};
 constexpr Savable kHeadModule{"lm_head", SlotKind::Head};
+
+// PEFT takes the end of a name, or all of it.
+bool isNamed(const Savable& module, const std::string& entry)
+{
+    return isTarget(entry, module.module);
+}
 
 bool isSaved(const AdapterSettings& settings, const Savable& module)
 {
     return std::ranges::any_of(
-        settings.saved, [&](const std::string& entry) { return isTarget(module.module, entry); });
+        settings.saved, [&](const std::string& entry) { return isNamed(module, entry); });
 }
 
 Status refuse(std::string message)
@@ -52,9 +58,13 @@ Status checkTokens(const ParamTable& model, std::vector<std::int64_t> tokens)
     return {};
 }
 
-std::string peftName(const Savable& module, std::string_view tensor)
+// `model`: all of it.
+std::string peftName(const ParamTable& model, const Savable& module, std::string_view tensor)
 {
-    return fmt::format("{}{}.{}", kPeftPrefix, module.module, tensor);
+    const TensorPrefix& files = model.prefix;
+    const std::string_view before = module.kind == SlotKind::Head ? files.head : files.model;
+    return fmt::format(
+        "{}{}.{}", kPeftPrefix, nameInMemory(model, std::string(before) + module.module), tensor);
 }
 
 // All of the module, in the model's place.
@@ -64,7 +74,8 @@ void placeWhole(const Savable& module, FrozenModel& frozen, ParamTable& table)
     const auto index = static_cast<std::size_t>(group.value);
     const ParamSlot& whole = *frozen.model.find(group, module.kind);
     const std::int64_t first = addSlot(table, module.kind, whole.rows, whole.cols, 2).first;
-    table.tensors.push_back({peftName(module, "weight"), group, first, {whole.rows, whole.cols}});
+    table.tensors.push_back(
+        {peftName(frozen.model, module, "weight"), group, first, {whole.rows, whole.cols}});
     frozen.elements[index] = whole.first; // it is the last slot of its group
     frozen.replaced[index] = {{whole.first, first, whole.count()}};
 }
@@ -74,8 +85,9 @@ void placeRows(const std::vector<std::int64_t>& tokens, FrozenModel& frozen, Par
     const std::int64_t cols = frozen.model.find(kFirst, SlotKind::Embedding)->cols;
     const auto rows = static_cast<std::int64_t>(tokens.size());
     std::int64_t at = addSlot(table, SlotKind::TokenRows, rows, cols, 2).first;
-    table.tensors.push_back({peftName(kEmbeddingModule, "token_adapter.trainable_tokens_delta"),
-        kFirst, at, {rows, cols}});
+    table.tensors.push_back(
+        {peftName(frozen.model, kEmbeddingModule, "token_adapter.trainable_tokens_delta"), kFirst,
+            at, {rows, cols}});
     std::vector<ReplacedRange>& ranges = frozen.replaced.front();
     for (const std::int64_t token : tokens) {
         const std::int64_t first = token * cols;
@@ -92,7 +104,7 @@ void placeRows(const std::vector<std::int64_t>& tokens, FrozenModel& frozen, Par
 Status checkSaved(const ParamTable& model, const AdapterSettings& settings)
 {
     for (const std::string& entry : settings.saved)
-        if (!isTarget(kEmbeddingModule.module, entry) && !isTarget(kHeadModule.module, entry))
+        if (!isNamed(kEmbeddingModule, entry) && !isNamed(kHeadModule, entry))
             return refuse(
                 fmt::format("'{}' cannot be trained whole beside an adapter; embed_tokens and "
                             "lm_head can, and --train-layers trains blocks",

@@ -3,6 +3,7 @@
 #include "core/base/philox.h"
 #include "core/base/shown_text.h"
 #include "core/device/adamw.h"
+#include "core/model/fp8_tensor.h"
 #include "core/model/nf4_tensor.h"
 #include "core/model/safetensors.h"
 
@@ -110,7 +111,7 @@ public:
         const auto& inGroup = tensorsOf(group);
         const auto index = std::ranges::find_if(
             inGroup, [&](std::size_t i) { return m_table.tensors[i].first == first; });
-        if (index == inGroup.end() || !m_of[*index].isNf4)
+        if (index == inGroup.end() || m_of[*index].form != WeightForm::Nf4)
             return false;
         MR_TRY(openNf4(*index));
         MR_TRY(m_nf4->pack(out));
@@ -122,15 +123,16 @@ private:
     {
         const std::string& name = m_of[index].name;
         const SafetensorsReader& reader = m_readers[m_of[index].file];
-        if (m_of[index].isNf4)
+        if (m_of[index].form == WeightForm::Nf4)
             MR_TRY(openNf4(index));
+        else if (m_of[index].form == WeightForm::Fp8)
+            MR_TRY(openFp8(index));
         m_values.resize(std::min(out.high.size(), kMasterPieceElements));
         for (std::size_t at = 0; at < out.high.size(); at += m_values.size()) {
             const auto part =
                 std::span(m_values).first(std::min(m_values.size(), out.high.size() - at));
             const std::int64_t place = first + static_cast<std::int64_t>(at);
-            MR_TRY(m_of[index].isNf4 ? m_nf4->read(place, part)
-                                     : reader.readFloats(name, place, part));
+            MR_TRY(readPart(index, place, part));
             bool usable = true;
             for (std::size_t i = 0; i < part.size(); ++i) {
                 usable = usable && isUsable(part[i]);
@@ -141,6 +143,32 @@ private:
             const auto bad = std::find_if_not(part.begin(), part.end(), isUsable);
             return refuseValue(reader.path(), name, place + (bad - part.begin()), *bad);
         }
+        return {};
+    }
+
+    // Precondition: a matrix in codes is open.
+    Status readPart(std::size_t index, std::int64_t first, std::span<float> out)
+    {
+        switch (m_of[index].form) {
+        case WeightForm::Nf4:
+            return m_nf4->read(first, out);
+        case WeightForm::Fp8:
+            return m_fp8->read(first, out);
+        case WeightForm::Plain:
+            break;
+        }
+        return m_readers[m_of[index].file].readFloats(m_of[index].name, first, out);
+    }
+
+    Status openFp8(std::size_t index)
+    {
+        if (m_fp8 && m_fp8Index == index)
+            return {};
+        const std::string& name = m_of[index].name;
+        MR_ASSIGN(
+            m_fp8, Fp8Tensor::open(name, m_table.tensors[index].shape, m_readers[m_of[index].file],
+                       *holderOf(name + std::string(kFp8Scale))));
+        m_fp8Index = index;
         return {};
     }
 
@@ -167,6 +195,8 @@ private:
     std::vector<float> m_values;
     std::optional<Nf4Tensor> m_nf4;
     std::size_t m_nf4Index = 0;
+    std::optional<Fp8Tensor> m_fp8;
+    std::size_t m_fp8Index = 0;
 };
 
 class MadeWeights final : public TensorReader
@@ -182,11 +212,11 @@ private:
     Status readTensor(std::size_t index, std::int64_t first, const MasterView& out) override
     {
         const NamedTensor& tensor = m_table.tensors[index];
-        if (tensor.shape.size() == 2) {
+        if (tensor.shape.size() > 1) {
             m_fill(tensor, first, out);
             return {};
         }
-        const float value = tensor.name.ends_with(".bias") ? 0.0F : m_table.firstNorm;
+        const float value = firstValue(m_table, m_table.slotOf(tensor).kind);
         for (std::size_t i = 0; i < out.high.size(); ++i)
             store(value, out, i);
         return {};
@@ -289,25 +319,38 @@ std::unique_ptr<MasterReader> initialWeights(
 Result<std::string> weightsHash(
     const ParamTable& table, MasterReader& master, const MasterSink& also)
 {
-    std::vector<const NamedTensor*> order;
+    std::map<std::string_view, const NamedTensor*> order; // null: one that is carried
+    std::map<std::string_view, const CarriedTensor*> carried;
     for (const NamedTensor& tensor : table.tensors)
-        order.push_back(&tensor);
-    std::sort(order.begin(), order.end(),
-        [](const NamedTensor* a, const NamedTensor* b) { return a->name < b->name; });
+        order[tensor.name] = &tensor;
+    for (const CarriedTensor& tensor : table.carried) {
+        order[tensor.name] = nullptr;
+        carried[tensor.name] = &tensor;
+    }
     const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(
         XXH3_createState(), XXH3_freeState);
     XXH3_128bits_reset(state.get());
+    const auto add = [&](const auto& values) {
+        XXH3_128bits_update(state.get(), values.data(), values.size() * sizeof(values[0]));
+    };
     MasterPiece piece;
     std::vector<float> joined;
-    for (const NamedTensor* tensor : order)
-        MR_TRY(forPieces(master, {tensor->group, tensor->first, tensor->count()}, piece,
+    CarriedReader reader;
+    for (const auto& [name, tensor] : order) {
+        if (tensor == nullptr) {
+            MR_TRY(reader.forBytes(*carried[name], add));
+            continue;
+        }
+        const GroupId group = tensor->group;
+        MR_TRY(forPieces(master, {group, tensor->first, tensor->count()}, piece,
             [&](std::int64_t first, const MasterView& view) {
                 joined.resize(view.high.size());
                 std::transform(view.high.begin(), view.high.end(), view.low.begin(), joined.begin(),
                     joinHalves);
-                XXH3_128bits_update(state.get(), joined.data(), joined.size() * sizeof(float));
-                return also ? also(tensor->group, first, view) : Status();
+                add(joined);
+                return also ? also(group, first, view) : Status();
             }));
+    }
     const XXH128_hash_t hash = XXH3_128bits_digest(state.get());
     std::array<char, 33> text{};
     std::snprintf(text.data(), text.size(), "%016llx%016llx",

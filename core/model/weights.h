@@ -24,11 +24,17 @@ namespace mr {
 
 // Tensors of a model folder, located without reading the weights. Everything expected is found
 // exactly once, with the right shape; everything else was reported.
+enum class WeightForm : std::uint8_t {
+    Plain,
+    Nf4, // nf4_tensor.h
+    Fp8  // fp8_tensor.h
+};
+
 struct WeightFiles {
     struct Location {
         std::size_t file = 0; // into `files`
         std::string name;
-        bool isNf4 = false; // nf4_tensor.h
+        WeightForm form = WeightForm::Plain;
     };
     std::vector<std::filesystem::path> files;
     std::vector<Location> of;        // by index of ParamTable::tensors
@@ -43,7 +49,7 @@ Result<WeightFiles> findWeights(const std::filesystem::path& folder, const Model
     const ParamTable& table, TiedHead head = TiedHead::Compared);
 
 // The master that a folder holds: findWeights, and then each tensor as it is asked for. BF16 and
-// F16 sources are exact; NF4 is read as the numbers it stands for. The table outlives it.
+// F16 sources are exact; NF4 and FP8 are read as the numbers they stand for. The table outlives it.
 Result<std::unique_ptr<MasterReader>> openWeights(
     const std::filesystem::path& folder, const ModelConfig& config, const ParamTable& table);
 
@@ -69,15 +75,17 @@ std::unique_ptr<MasterReader> initialWeights(
 using MasterSink = std::function<Status(GroupId group, std::int64_t first, const MasterView& view)>;
 
 // XXH3-128 of the F32 master, little-endian, tensors in bytewise name order, tied once
-// (decisions.md 16). 32 hex digits. `also` gets the pieces, so that nothing is read twice.
+// (decisions.md 16); carried tensors among them, as the bytes they are. 32 hex digits. `also` gets
+// the pieces of the master, so that nothing is read twice.
 Result<std::string> weightsHash(
     const ParamTable& table, MasterReader& master, const MasterSink& also = {});
 
 enum class ExportType : std::uint8_t { F32, BF16 };
 
 // Writes a model folder: model.safetensors (sharded at 5 GB with an index), config.json (as read;
-// only its dtype field follows `type`), and every tokenizer and generation file of `carryFrom`
-// unchanged. Files are written whole (temporary file, fsync, rename); the folder is created.
+// only its dtype field follows `type`), carried tensors as they are, and every tokenizer and
+// generation file of `carryFrom` unchanged. Files are written whole (temporary file, fsync,
+// rename); the folder is created.
 Status saveModel(const std::filesystem::path& folder, const ModelConfig& config,
     const ParamTable& table, MasterReader& master, ExportType type,
     const std::filesystem::path& carryFrom);

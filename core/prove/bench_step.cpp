@@ -227,11 +227,11 @@ ModelConfig configOf(const BuiltIn& c)
 {
     ModelConfig config = tinyConfig(true);
     config.hidden = c.hidden;
-    config.intermediate = c.intermediate;
+    config.block.intermediate = c.intermediate;
     config.layers = c.layers;
-    config.headDim = 64;
-    config.heads = c.hidden / 64;
-    config.kvHeads = config.heads;
+    config.block.headDim = 64;
+    config.block.heads = c.hidden / 64;
+    config.block.kvHeads = config.block.heads;
     config.vocab = c.vocab;
     config.maxPositions = c.seqLen;
     config.initializerRange = 0.02;

@@ -85,11 +85,11 @@ ModelConfig tinyConfig(bool tied)
     ModelConfig config;
     config.architecture = "LlamaForCausalLM";
     config.hidden = 24;
-    config.intermediate = 40;
+    config.block.intermediate = 40;
     config.layers = 3;
-    config.heads = 4;
-    config.kvHeads = 2;
-    config.headDim = 6;
+    config.block.heads = 4;
+    config.block.kvHeads = 2;
+    config.block.headDim = 6;
     config.vocab = 61;
     config.maxPositions = 32;
     config.rmsNormEps = 1e-5;
@@ -101,8 +101,8 @@ ModelConfig tinyConfig(bool tied)
 TinyRun inFp8(TinyRun run)
 {
     run.config.hidden = 32;
-    run.config.intermediate = 48;
-    run.config.headDim = 8;
+    run.config.block.intermediate = 48;
+    run.config.block.headDim = 8;
     run.seqLen = 16;
     run.compute = DType::BF16;
     run.fp8 = true;

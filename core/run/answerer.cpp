@@ -117,7 +117,7 @@ Status Answerer::nextLogits(
     std::span<const TokenId> tokens, std::int64_t done, std::span<float> out)
 {
     StepExecutor& executor = m_run.body->executor();
-    if (m_run.body->memory().keyValueCache(0).data)
+    if (m_run.body->memory().hasCache())
         return executor.decoder().advance(
             tokens.subspan(static_cast<std::size_t>(done)), done, out);
     // One sequence in one micro-batch. A sequence of data ends with a target, which is not read.

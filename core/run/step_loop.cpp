@@ -251,7 +251,7 @@ Status StepLoop::evaluateNow()
 Status StepLoop::scoreHeldOutAnswers()
 {
     const RunSetup& setup = m_run.setup;
-    if (setup.spec.evalAnswers == 0 || !m_run.body->memory().keyValueCache(0).data)
+    if (setup.spec.evalAnswers == 0 || !m_run.body->memory().hasCache())
         return {};
     MR_ASSIGN(auto score, scoreAnswers(m_run.body->executor(), m_run.data.eval, setup.config.vocab,
                               setup.micro.seqLen, setup.spec.evalAnswers));

@@ -27,7 +27,7 @@ public:
     ActivationMemory(const TierStore& tiers, const ModelConfig& config, const MicroShape& shape,
         std::int64_t slots, Recompute recompute);
 
-    const BlockActivations& of(std::int64_t slot, std::int64_t block) const;
+    BlockActivations of(std::int64_t slot, std::int64_t block) const;
     std::span<std::byte> bytes(std::int64_t slot, std::int64_t block) const;
     // Whether a training step keeps those of a layer on the host, and where.
     bool isKept(std::int64_t slot, std::int64_t layer) const noexcept;
@@ -35,11 +35,14 @@ public:
 
 private:
     std::size_t setOf(std::int64_t slot, std::int64_t block) const;
+    std::size_t setBytes() const noexcept;
 
     Recompute m_recompute = Recompute::None;
-    std::int64_t m_layers = 0;
-    std::vector<BlockActivations> m_sets; // by slot, then block; with recompute=block in turns
-    std::size_t m_setBytes = 0;
+    std::vector<BlockKind> m_kinds; // by block
+    std::int64_t m_hidden = 0;
+    MicroShape m_shape;
+    std::size_t m_sets = 0; // by slot, then block; with recompute=block in turns
+    BlockBytes m_each;      // any block has room in a set
     ActivationTurns m_turns;
     std::span<std::byte> m_all;
     std::byte* m_host = nullptr;

@@ -1,6 +1,6 @@
 #include "core/step/constant_tables.h"
 
-#include <array>
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -16,19 +16,20 @@ ConstantTables::ConstantTables(
 
 Status ConstantTables::prepare()
 {
-    m_turnedFor = m_memory.constants.cosTable.dims[0];
+    m_turnedFor = m_memory.constants.ropes.front().cosines.dims[0];
     return copy();
 }
 
 Result<bool> ConstantTables::turnFor(std::int64_t tokens)
 {
-    const RopeScaling& scaling = m_config.ropeScaling;
-    if (!scaling.dependsOnLength())
-        return false;
-    const RopeShape shape = m_config.ropeShape();
-    const RopeFrequencies before = ropeFrequencies(scaling, shape, m_turnedFor);
-    m_turnedFor = tokens;
-    if (ropeFrequencies(scaling, shape, tokens).inverse == before.inverse)
+    const std::int64_t before = std::exchange(m_turnedFor, tokens);
+    const auto differs = [&](const Rope& rope) {
+        const auto turns = [&](std::int64_t longest) {
+            return ropeFrequencies(rope.scaling, m_config.shapeOf(rope), longest).inverse;
+        };
+        return rope.scaling.dependsOnLength() && turns(before) != turns(tokens);
+    };
+    if (std::ranges::none_of(m_config.ropes, differs))
         return false;
     MR_TRY(copy());
     return true;
@@ -36,21 +37,17 @@ Result<bool> ConstantTables::turnFor(std::int64_t tokens)
 
 Status ConstantTables::copy()
 {
-    const ModelConstants& device = m_memory.constants;
-    ModelConstants host = device;
-    const std::array<std::pair<const TensorView*, TensorView*>, 4> tables = {
-        {{&device.cosTable, &host.cosTable}, {&device.sinTable, &host.sinTable},
-            {&device.localCosTable, &host.localCosTable},
-            {&device.localSinTable, &host.localSinTable}}};
-    std::array<std::vector<std::byte>, 4> bytes;
-    for (std::size_t i = 0; i < tables.size(); ++i)
-        if (tables[i].first->data != nullptr) {
-            bytes[i].resize(tables[i].first->bytes());
-            tables[i].second->data = bytes[i].data();
-        }
+    ModelConstants host = m_memory.constants;
+    std::vector<std::pair<std::byte*, std::vector<std::byte>>> tables; // on the device, here
+    for (RopeTables& rope : host.ropes)
+        for (TensorView* view : {&rope.cosines, &rope.sines, &rope.queryCosines, &rope.querySines})
+            if (view->data != nullptr) {
+                tables.emplace_back(view->data, view->bytes());
+                view->data = tables.back().second.data();
+            }
     fillConstants(m_config, m_turnedFor, host);
-    for (std::size_t i = 0; i < tables.size(); ++i)
-        MR_TRY(m_copier.toDevice(tables[i].first->data, bytes[i]));
+    for (const auto& [to, bytes] : tables)
+        MR_TRY(m_copier.toDevice(to, bytes));
     return {};
 }
 

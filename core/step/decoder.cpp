@@ -11,11 +11,10 @@ namespace {
 BlockActivations firstRows(const BlockActivations& whole, std::int64_t count)
 {
     BlockActivations part = whole;
-    for (TensorView* view : {&part.normed1, &part.rstd1, &part.attention, &part.lse, &part.mid,
-             &part.normed2, &part.rstd2, &part.gateUp, &part.activated})
-        *view = view->rows(0, count);
-    for (TensorView* view : {&part.queries, &part.keys, &part.queryRstd, &part.keyRstd,
-             &part.attnBranch, &part.mlpBranch, &part.attnBranchRstd, &part.mlpBranchRstd})
+    for (TensorView* view : {&part.normed1, &part.rstd1, &part.joined, &part.deltaRstd, &part.gated,
+             &part.queries, &part.keys, &part.queryRstd, &part.keyRstd, &part.attention, &part.lse,
+             &part.attnBranch, &part.mlpBranch, &part.attnBranchRstd, &part.mlpBranchRstd,
+             &part.mid, &part.normed2, &part.rstd2, &part.gateUp, &part.activated})
         if (view->data != nullptr)
             *view = view->rows(0, count);
     return part;
@@ -52,14 +51,20 @@ Status Decoder::runBlock(std::int64_t block, std::int64_t first, std::int64_t co
 {
     const BatchViews& batch = m_memory.batches[0];
     LayerContext context{&m_device.ops(), &m_stream, &m_config,
-        batchOfBlock(m_config, block, batch), constantsOfBlock(m_config, block, m_memory.constants),
-        first};
+        batchOfBlock(m_config, block, batch), m_config.findKind(block),
+        ropeOfBlock(m_config, block, m_memory.constants), first};
+    context.generates = true;
     context.batch.positions = batch.positions.rows(0, count);
     context.batch.visibleFrom = context.batch.visibleFrom.rows(0, first + count);
-    BlockActivations kept = firstRows(m_memory.activations().of(0, 0), count);
-    kept.visibleQkv = m_memory.keyValueCache(block).rows(0, first + count);
-    kept.qkv = kept.visibleQkv.rows(first, count);
-    BlockScratch scratch = m_memory.scratch;
+    BlockActivations kept = firstRows(m_memory.activations().of(0, block), count);
+    const BlockCache cache = m_memory.cacheOf(block);
+    kept.history = cache.history;
+    kept.state = cache.state;
+    if (cache.rows.data != nullptr) {
+        kept.visibleQkv = cache.rows.rows(0, first + count);
+        kept.qkv = kept.visibleQkv.rows(first, count);
+    }
+    BlockScratch scratch = m_memory.scratchOf(block);
     scratch.branch = scratch.branch.rows(0, count);
     const GroupId group{static_cast<std::int32_t>(block + 1)};
     context.adapter = m_memory.adapterOf(group);
@@ -72,8 +77,8 @@ Status Decoder::advance(
     std::span<const TokenId> tokens, std::int64_t first, std::span<float> logits)
 {
     const auto count = static_cast<std::int64_t>(tokens.size());
-    const std::int64_t seqLen = m_memory.constants.cosTable.dims[0];
-    if (count < 1 || first + count > seqLen || !m_memory.keyValueCache(0).data)
+    const std::int64_t seqLen = m_memory.constants.ropes.front().cosines.dims[0];
+    if (count < 1 || first + count > seqLen || !m_memory.hasCache())
         return Status::error(ErrorKind::Internal, "generation: no room for these tokens");
     MR_TRY(fetch(tokens, first));
     MR_TRY(m_memory.tokenRows.place(m_stream));
@@ -107,8 +112,7 @@ Status Decoder::logitsByTiles(const LayerContext& context, const TensorView& x)
 
 Status Decoder::logitsAt(std::int64_t row, std::span<float> logits)
 {
-    const LayerContext context{
-        &m_device.ops(), &m_stream, &m_config, m_memory.batches[0], m_memory.constants};
+    const LayerContext context{&m_device.ops(), &m_stream, &m_config, m_memory.batches[0]};
     const TensorView last = m_memory.boundaries().of(0, m_config.layers).rows(row, 1);
     MR_TRY(m_memory.vocabulary().any()
                ? logitsByTiles(context, last)

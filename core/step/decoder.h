@@ -26,7 +26,7 @@ public:
         BlockingCopier& copier, Stream& stream);
 
     // Runs `tokens` at positions first, first + 1, ... through the model, keeping projections in
-    // the memory's keyValueCache, and returns the logits of the last.
+    // the memory's cacheOf(), and returns the logits of the last.
     Status advance(std::span<const TokenId> tokens, std::int64_t first, std::span<float> logits);
     // After an evaluation of one micro-batch: the logits behind a row of it.
     Status logitsAt(std::int64_t row, std::span<float> logits);

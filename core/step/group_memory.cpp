@@ -2,6 +2,8 @@
 
 #include "core/model/frozen_model.h"
 
+#include <algorithm>
+
 namespace mr {
 namespace {
 
@@ -129,6 +131,49 @@ GroupMemory bindGroup(const TierStore& tiers, const ParamTable& table, GroupId i
     if (group.accumulator && !group.isFrozen())
         group.gradientViews = blockTensors(table, id, group.accumulator, group.sumType);
     return group;
+}
+
+namespace {
+
+bool haveEqualSlots(const ParamGroup& a, const ParamGroup& b)
+{
+    return std::ranges::equal(
+        a.paramSlots, b.paramSlots, [](const ParamSlot& x, const ParamSlot& y) {
+            return x.first == y.first && x.count() == y.count();
+        });
+}
+
+std::vector<TensorView> gapsOf(const ParamGroup& group, const GroupMemory& memory)
+{
+    std::vector<TensorView> gaps;
+    for (std::size_t i = 0; i < group.paramSlots.size(); ++i) {
+        const std::int64_t begin = group.paramSlots[i].first + group.paramSlots[i].count();
+        const bool isLast = i + 1 == group.paramSlots.size();
+        const std::int64_t end = isLast ? group.elements : group.paramSlots[i + 1].first;
+        if (begin < end)
+            gaps.push_back(vectorView(
+                memory.accumulator + static_cast<std::size_t>(begin) * sizeOf(memory.sumType),
+                memory.sumType, end - begin));
+    }
+    return gaps;
+}
+
+} // namespace
+
+void bindSharedGaps(
+    const GradientHomes& homes, const ParamTable& table, std::vector<GroupMemory>& groups)
+{
+    std::vector<std::size_t> trained; // blocks
+    for (std::size_t g = 1; g + 1 < groups.size(); ++g)
+        if (groups[g].accumulator && table.groups[g].elements > 0)
+            trained.push_back(g);
+    const auto isLikeTheFirst = [&](std::size_t g) {
+        return haveEqualSlots(table.groups[trained.front()], table.groups[g]);
+    };
+    if (homes.sumSlots == 0 || std::ranges::all_of(trained, isLikeTheFirst))
+        return;
+    for (const std::size_t g : trained)
+        groups[g].sharedGaps = gapsOf(table.groups[g], groups[g]);
 }
 
 std::vector<StateSlot> bindStateSlots(const TierStore& tiers, DType compute)

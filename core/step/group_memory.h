@@ -53,7 +53,10 @@ struct GroupMemory {
     // A block's: where its weights stay, or in each of the slots they may come to.
     std::vector<BlockTensors> weightViews;
     BlockTensors gradientViews; // of the accumulator
-    BlockAdapter adapter;       // of a frozen block, in `weights`
+    // Between its slots, where blocks of other slots share it: they become zero before a sum
+    // begins.
+    std::vector<TensorView> sharedGaps;
+    BlockAdapter adapter; // of a frozen block, in `weights`
     BlockAdapter adapterGradients;
 
     // Elements [first, first + count) of the finished gradient. Precondition: they lie on one
@@ -111,6 +114,9 @@ struct StateSlot {
 // `weightSlots` are where weights that stream come to.
 GroupMemory bindGroup(const TierStore& tiers, const ParamTable& table, GroupId id, DType compute,
     std::span<std::byte* const> weightSlots);
+// GroupMemory::sharedGaps of all groups.
+void bindSharedGaps(
+    const GradientHomes& homes, const ParamTable& table, std::vector<GroupMemory>& groups);
 
 // Empty where no state visits the device.
 std::vector<StateSlot> bindStateSlots(const TierStore& tiers, DType compute);

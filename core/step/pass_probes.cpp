@@ -35,7 +35,7 @@ Status PassTasks::forwardMoved(const Task& task, int copy, Stream& stream)
             m_memory.scalars.losses, task.micro.value);
     return forwardBlock(context, m_memory.movedBlock(task.group, copy), input,
         boundaries.of(slot, layer), m_memory.activations().of(slotOf(task), layer - 1),
-        m_memory.scratch);
+        m_memory.scratchOf(layer - 1));
 }
 
 } // namespace mr

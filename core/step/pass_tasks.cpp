@@ -80,10 +80,11 @@ std::int64_t PassTasks::slotOf(const Task& task) const noexcept
 LayerContext PassTasks::contextOf(const Task& task, Stream& stream) const
 {
     const auto buffer = static_cast<std::size_t>(task.micro.value) % m_memory.batches.size();
-    const BatchViews seen = batchOfBlock(m_config, task.group.value - 1, m_memory.batches[buffer]);
-    return {&m_device.ops(), &stream, &m_config, seen,
-        constantsOfBlock(m_config, task.group.value - 1, m_memory.constants), 0, &m_memory.apart,
-        m_trains, m_memory.adapterOf(task.group), dropoutOf(task)};
+    const std::int64_t block = task.group.value - 1;
+    return {&m_device.ops(), &stream, &m_config,
+        batchOfBlock(m_config, block, m_memory.batches[buffer]), m_config.findKind(block),
+        ropeOfBlock(m_config, block, m_memory.constants), 0, &m_memory.apart, m_trains,
+        m_memory.adapterOf(task.group), dropoutOf(task)};
 }
 
 AdapterDropout PassTasks::dropoutOf(const Task& task) const
@@ -139,7 +140,7 @@ LayerInput PassTasks::inputOf(const Task& task)
     LayerInput input{m_memory.boundaries().of(slot, below), {}, {}};
     if (std::exchange(m_sumIsLeft, false)) {
         input.stream = m_memory.activations().of(slot, below - 1).mid;
-        input.branch = m_memory.scratch.branch;
+        input.branch = m_memory.scratchOf(below - 1).branch;
     }
     return input;
 }
@@ -176,7 +177,7 @@ Status PassTasks::forwardLayer(const StepPlan& plan, TaskIndex index, Stream& st
     m_sumIsLeft = leavesSum(plan, index);
     const TensorView out = m_sumIsLeft ? TensorView{} : m_memory.boundaries().of(slot, layer);
     return forwardBlock(context, m_memory.weightsOf(task), input, out,
-        m_memory.activations().of(slot, layer - 1), m_memory.scratch);
+        m_memory.activations().of(slot, layer - 1), m_memory.scratchOf(layer - 1));
 }
 
 Status PassTasks::backward(const Task& task, const StepInputs& inputs, Stream& stream)
@@ -193,15 +194,19 @@ Status PassTasks::backward(const Task& task, const StepInputs& inputs, Stream& s
         return backwardEmbedding(context.batch, grad, accumulate, stream);
     const GroupMemory& memory = m_memory.group(task.group);
     const TensorView x = m_memory.boundaries().of(slot, task.group.value - 1);
-    const BlockActivations& kept = m_memory.activations().of(slot, task.group.value - 1);
+    const BlockActivations kept = m_memory.activations().of(slot, task.group.value - 1);
+    const BlockScratch& scratch = m_memory.scratchOf(task.group.value - 1);
     if (encodes(task.group.value - 1))
         MR_TRY(decode(slot, task.group.value - 1, stream));
+    if (!accumulate)
+        for (const TensorView& gap : memory.sharedGaps)
+            MR_TRY(m_device.ops().fill({gap, 0.0F}, stream));
     const Recompute how = m_memory.recompute();
     if (how == Recompute::Block && !m_memory.activations().isKept(slot, task.group.value))
-        MR_TRY(recomputeBlock(context, m_memory.weightsOf(task), x, kept, m_memory.scratch));
+        MR_TRY(recomputeBlock(context, m_memory.weightsOf(task), x, kept, scratch));
     else if (how == Recompute::Cheap)
-        MR_TRY(remakeActivations(context, m_memory.weightsOf(task), x, kept, m_memory.scratch));
-    return backwardBlock(context, m_memory.weightsOf(task), x, kept, m_memory.scratch,
+        MR_TRY(remakeActivations(context, m_memory.weightsOf(task), x, kept, scratch));
+    return backwardBlock(context, m_memory.weightsOf(task), x, kept, scratch,
         {memory.gradientViews, grad, accumulate, memory.adapterGradients});
 }
 

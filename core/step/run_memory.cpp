@@ -55,6 +55,7 @@ Status RunMemory::bindGroups(
         if (m_groups.back().weightViews.empty())
             return missing(MemoryUse::Weights);
     }
+    bindSharedGaps(tiers.plan().gradients, table, m_groups);
     bindEnds(tiers, config, table);
     bindMoved(tiers, config, table);
     stateSlots = bindStateSlots(tiers, m_shape.compute);
@@ -177,15 +178,17 @@ Status RunMemory::bindWork(
     m_activations = ActivationMemory(tiers, config, m_shape, m_slots, m_recompute);
     m_disk = DiskPlaces(tiers);
     m_firstPiece = tiers.plan().firstFrozenPiece();
-    layoutScratch(config, m_shape, device(MemoryUse::Workspace), scratch);
+    m_scratch.resize(static_cast<std::size_t>(config.layers));
+    for (std::int64_t block = 0; block < config.layers; ++block)
+        layoutScratch({config.kindOf(block), config.hidden}, m_shape, device(MemoryUse::Workspace),
+            m_scratch[static_cast<std::size_t>(block)]);
     const bool trains = std::any_of(m_groups.begin(), m_groups.end(),
         [](const GroupMemory& group) { return group.accumulator != nullptr; });
     bindHead(config, trains, device(MemoryUse::Head));
     if (std::byte* product = device(MemoryUse::HeadProduct))
         headProduct = matrixView(product, DType::F32, config.vocab, config.hidden);
     if (std::byte* cache = device(MemoryUse::KeyValueCache))
-        m_cache =
-            matrixView(cache, m_shape.compute, config.layers * m_shape.seqLen, config.qkvColumns());
+        layoutCache(config, m_shape, cache, m_cache);
     layoutConstants(config, m_shape, device(MemoryUse::Constants), constants);
     layoutScalars(table, m_shape, device(MemoryUse::Scalars), scalars);
     const auto hostScalarBytes = tiers.find(Tier::PinnedHost, MemoryUse::Scalars);
@@ -274,14 +277,17 @@ std::byte* RunMemory::updatedWeights(const Task& task) const
     return group.streams() ? m_weightSlots[slotsOf(task).weights] : group.weights;
 }
 
-TensorView RunMemory::keyValueCache(std::int64_t block) const
+BlockCache RunMemory::cacheOf(std::int64_t block) const
 {
-    if (m_cache.data)
-        return m_cache.rows(block * m_shape.seqLen, m_shape.seqLen);
+    if (!m_cache.empty())
+        return m_cache[static_cast<std::size_t>(block)];
     const bool streams = !m_weightSlots.empty(); // then no single sequence goes through the model
-    return m_recompute == Recompute::Block || streams
-               ? TensorView{}
-               : m_activations.of(0, block).qkv.rows(0, m_shape.seqLen);
+    if (m_recompute == Recompute::Block || streams)
+        return {};
+    const BlockActivations kept = m_activations.of(0, block);
+    if (kept.state.data != nullptr)
+        return {{}, kept.history, kept.state};
+    return {kept.qkv.rows(0, m_shape.seqLen), {}, {}};
 }
 
 } // namespace mr

@@ -87,10 +87,16 @@ public:
         return VisitSlots::of(task, m_stateSlots);
     }
 
-    // Where generation keeps the projections of one sequence for a block: (seqLen, Q), c. The cache
+    // Generation keeps there what a block remembers of one sequence (layoutCache()). The cache
     // where one was planned, else the projections that backward would read, else null
     // (recomputation).
-    TensorView keyValueCache(std::int64_t block) const;
+    BlockCache cacheOf(std::int64_t block) const;
+    bool hasCache() const { return cacheOf(0).isThere(); }
+    // One memory, cut for this block.
+    const BlockScratch& scratchOf(std::int64_t block) const noexcept
+    {
+        return m_scratch[static_cast<std::size_t>(block)];
+    }
 
     std::int64_t slotCount() const noexcept { return m_slots; } // micro-batches in flight
     Recompute recompute() const noexcept { return m_recompute; }
@@ -114,7 +120,6 @@ public:
         return m_codec == StateCodec::Compact || m_disk.cuts().isActive();
     }
 
-    BlockScratch scratch;
     HeadScratch head;
     TensorView headProduct;    // null data unless planned
     AddedApart apart;          // lent by the run; nothing in most
@@ -172,8 +177,9 @@ private:
         TensorView matrix;                // of the embedding
         HeadTensors head;
     };
-    std::vector<Moved> m_moved; // by copy
-    TensorView m_cache;         // (blocks * seqLen, Q)
+    std::vector<Moved> m_moved;          // by copy
+    std::vector<BlockCache> m_cache;     // by block: layoutCache()
+    std::vector<BlockScratch> m_scratch; // by block
     std::vector<GroupMemory> m_groups;
 };
 

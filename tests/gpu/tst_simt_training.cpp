@@ -5,6 +5,7 @@
 #include "core/prove/exact_check.h"
 #include "gpu/simt/grid.h"
 #include "gpu/simt/simt_device.h"
+#include "support/block_kinds.h"
 #include "support/test_room.h"
 #include "tests/core/prove/one_micro_batch.h"
 
@@ -41,21 +42,24 @@ Result<TinyResult> trained(Device& device, DType compute, const char* policy,
 ModelConfig familyConfig(const QString& family)
 {
     ModelConfig config = tinyConfig(true);
-    config.queryKeyNorm = family == QStringLiteral("normed") || family == QStringLiteral("gemma3");
-    config.window = family.isEmpty() ? 0 : 7;
+    const bool normsHeads =
+        family == QStringLiteral("normed") || family == QStringLiteral("gemma3");
+    config.block.queryKeyNorm = normsHeads ? QueryKeyNorm::Heads : QueryKeyNorm::None;
+    config.block.window = family.isEmpty() ? 0 : 7;
     if (!family.startsWith(QStringLiteral("gemma")))
         return config;
-    config.geluGate = config.onePlusNorms = config.branchNorms = true;
+    config.block.geluGate = config.onePlusNorms = config.block.branchNorms = true;
     config.embeddingScale = 4.9;
-    config.queryScalar = 7.0;
-    config.windowedBlocks = {1, 0, 1};
-    if (config.queryKeyNorm) {
-        config.localTheta = 100.0;
-        config.rotaryDim = 4;
+    config.block.scoreScale = 1.0 / std::sqrt(7.0);
+    config.block.window = 0;
+    if (normsHeads) {
+        config.ropes.front().rotaryDim = 4;
+        config.ropes.push_back({100.0, 4, {}});
     } else {
-        config.attentionCap = 0.05;
+        config.block.attentionCap = 0.05;
         config.logitCap = 2.0;
     }
+    test::setWindows(config, 7, {1, 0, 1}, normsHeads ? 1 : 0);
     return config;
 }
 
@@ -173,7 +177,7 @@ private Q_SLOTS:
         TinyRun run;
         run.config = familyConfig(QStringLiteral("gemma3"));
         run.config.tiedEmbedding = false;
-        run.config.qkvBias = true;
+        run.config.block.qkvBias = true;
         run.compute = DType::BF16;
         run.steps = 2;
 
@@ -189,7 +193,7 @@ private Q_SLOTS:
     void fp8StepsFollowTheCpuDevice()
     {
         TinyRun run = inFp8({});
-        run.config.qkvBias = true;
+        run.config.block.qkvBias = true;
         const auto cpu = makeCpuDevice(kMemoryBytes);
         const auto gpu = simt::makeSimtDevice(kMemoryBytes);
         auto reference = runTiny(*cpu, run);

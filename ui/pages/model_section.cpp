@@ -113,7 +113,10 @@ QString ModelSection::summary(const ModelInfo& info) const
                 QString::fromStdString(info.dtype), memoryText(static_cast<double>(info.bytes)),
                 info.tokenizerKind.empty() ? tr("none")
                                            : QString::fromStdString(info.tokenizerKind));
-    return first + QLatin1Char('\n') + second;
+    QStringList lines{first, second};
+    for (const std::string& note : info.notes)
+        lines << QString::fromStdString(note);
+    return lines.join(QLatin1Char('\n'));
 }
 
 void ModelSection::changeEvent(QEvent* event)

@@ -53,6 +53,7 @@ struct ModelInfo {
     std::uint64_t bytes = 0;           // size of the weight files
     std::string tokenizerKind;         // as Tokenizer::kind(); empty: none that can be used
     std::vector<std::string> problems; // empty: can be trained
+    std::vector<std::string> notes;    // of what the config asks for and training leaves out
     bool canBePlanned = false; // its config is known; without problems it can be trained, too
 };
 

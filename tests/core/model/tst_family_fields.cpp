@@ -9,6 +9,16 @@
 
 namespace mr::test::tst_family_fields {
 
+namespace {
+
+bool isWindowed(const ModelConfig& config, std::int64_t block)
+{
+    const BlockKind* kind = config.findKind(block);
+    return kind != nullptr && kind->window > 0;
+}
+
+} // namespace
+
 class TestFamilyFields : public QObject
 {
     Q_OBJECT
@@ -17,18 +27,19 @@ private Q_SLOTS:
     void anArchitectureImpliesWhatItsConfigDoesNotSay()
     {
         const ModelConfig qwen2 = family("Qwen2ForCausalLM", "qwen2");
-        QVERIFY(qwen2.qkvBias && !qwen2.attnOutBias && !qwen2.mlpBias && !qwen2.queryKeyNorm);
-        QCOMPARE(qwen2.window, 0);
+        QVERIFY(qwen2.block.qkvBias && !qwen2.block.attnOutBias && !qwen2.block.mlpBias &&
+                !qwen2.block.normsQueriesAndKeys());
+        QCOMPARE(qwen2.window(), 0);
         const ModelConfig qwen3 = family("Qwen3ForCausalLM", "qwen3");
-        QVERIFY(qwen3.queryKeyNorm && !qwen3.qkvBias);
-        QCOMPARE(qwen3.headDim, 128);
-        QVERIFY(family("Qwen3ForCausalLM", "qwen3", R"("attention_bias": true)").attnOutBias);
+        QVERIFY(qwen3.block.queryKeyNorm == QueryKeyNorm::Heads && !qwen3.block.qkvBias);
+        QCOMPARE(qwen3.block.headDim, 128);
+        QVERIFY(family("Qwen3ForCausalLM", "qwen3", R"("attention_bias": true)").block.attnOutBias);
         const ModelConfig mistral = family("MistralForCausalLM", "mistral");
-        QCOMPARE(mistral.window, 4096);
-        QVERIFY(mistral.isWindowed(0) && mistral.isWindowed(1) && !mistral.isWindowed(2));
-        QVERIFY(family("Phi3ForCausalLM", "phi3").fusedProjections);
+        QCOMPARE(mistral.window(), 4096);
+        QVERIFY(isWindowed(mistral, 0) && isWindowed(mistral, 1) && !isWindowed(mistral, 2));
+        QVERIFY(family("Phi3ForCausalLM", "phi3").names.qkv == "qkv_proj");
         // Null is an answer: no window.
-        QCOMPARE(family("MistralForCausalLM", "mistral", R"("sliding_window": null)").window, 0);
+        QCOMPARE(family("MistralForCausalLM", "mistral", R"("sliding_window": null)").window(), 0);
     }
 
     void missingHeadsOfKeysAreThoseOfTheClass()
@@ -39,9 +50,9 @@ private Q_SLOTS:
                 "\"head_dim\":4,\"num_attention_heads\":" + std::to_string(heads));
             return text.erase(text.find("\"num_key_value_heads\":2,"), 24);
         };
-        QCOMPARE(config(without("MistralForCausalLM", "mistral", 16)).kvHeads, 8);
-        QCOMPARE(config(without("Gemma2ForCausalLM", "gemma2", 8)).kvHeads, 4);
-        QCOMPARE(config(without("Phi3ForCausalLM", "phi3", 6)).kvHeads, 6);
+        QCOMPARE(config(without("MistralForCausalLM", "mistral", 16)).block.kvHeads, 8);
+        QCOMPARE(config(without("Gemma2ForCausalLM", "gemma2", 8)).block.kvHeads, 4);
+        QCOMPARE(config(without("Phi3ForCausalLM", "phi3", 6)).block.kvHeads, 6);
         QVERIFY(has(refusal(without("Qwen2ForCausalLM", "qwen2", 14)), "num_key_value_heads"));
     }
 
@@ -72,8 +83,8 @@ private Q_SLOTS:
         QVERIFY(has(refusal(mistral("4", mixed)), "layer_types"));
         QVERIFY(has(refusal(mistral("4", full)), "layer_types"));
         QVERIFY(has(refusal(mistral("null", sliding)), "layer_types"));
-        QCOMPARE(config(mistral("4", sliding)).window, 4);
-        QCOMPARE(config(mistral("null", full)).window, 0);
+        QCOMPARE(config(mistral("4", sliding)).window(), 4);
+        QCOMPARE(config(mistral("null", full)).window(), 0);
     }
 
     void windowsFollowTheRuleOfTheFamilyOrTheListOfLayers()
@@ -81,12 +92,12 @@ private Q_SLOTS:
         const std::string on = R"("use_sliding_window": true, "sliding_window": 6, )";
         const ModelConfig upper =
             family("Qwen2ForCausalLM", "qwen2", on + R"("max_window_layers": 1)");
-        QCOMPARE(upper.window, 6);
-        QVERIFY(!upper.isWindowed(0) && upper.isWindowed(1));
+        QCOMPARE(upper.window(), 6);
+        QVERIFY(!isWindowed(upper, 0) && isWindowed(upper, 1));
         const ModelConfig listed = family("Qwen3ForCausalLM", "qwen3",
             on + R"("layer_types": ["sliding_attention", "full_attention"])");
-        QVERIFY(listed.isWindowed(0) && !listed.isWindowed(1) && !listed.isWindowed(-1));
-        QCOMPARE(family("Qwen2ForCausalLM", "qwen2", R"("sliding_window": 6)").window, 0);
+        QVERIFY(isWindowed(listed, 0) && !isWindowed(listed, 1) && !isWindowed(listed, -1));
+        QCOMPARE(family("Qwen2ForCausalLM", "qwen2", R"("sliding_window": 6)").window(), 0);
         const auto fault = [&](const char* fields) {
             return refusal(familyConfig("Qwen3ForCausalLM", "qwen3", fields));
         };
@@ -106,13 +117,13 @@ private Q_SLOTS:
             R"("original_max_position_embeddings": 8, "auto_map": {"AutoConfig": "x"},
                "rope_scaling": {"type": "su", "short_factor": [1, 1], "long_factor": [2, 3]})");
 
-        QVERIFY(c.ropeScaling.type == RopeType::LongRope);
-        QCOMPARE(c.ropeScaling.originalPositions, 8.0);
-        QCOMPARE(c.ropeScaling.longFactors, (std::vector<float>{2.0F, 3.0F}));
+        QVERIFY(c.ropes.front().scaling.type == RopeType::LongRope);
+        QCOMPARE(c.ropes.front().scaling.originalPositions, 8.0);
+        QCOMPARE(c.ropes.front().scaling.longFactors, (std::vector<float>{2.0F, 3.0F}));
         const std::string factors = R"("short_factor": [1, 1], "long_factor": [2, 3])";
         const ModelConfig silent = family(
             "Phi3ForCausalLM", "phi3", R"("rope_scaling": {"type": "longrope", )" + factors + "}");
-        QCOMPARE(silent.ropeScaling.originalPositions, 4096.0);
+        QCOMPARE(silent.ropes.front().scaling.originalPositions, 4096.0);
         QVERIFY(has(refusal(familyConfig("Phi3ForCausalLM", "phi3",
                         R"("original_max_position_embeddings": 8, "rope_scaling": {"type": "su",
                            "original_max_position_embeddings": 9, )" +
@@ -135,7 +146,8 @@ private Q_SLOTS:
             QVERIFY2(has(message, "write it beside"), message.c_str());
             // A length equal to that of the class leaves nothing open.
             QCOMPARE(family("Phi3ForCausalLM", "phi3", fields(key, "4096"))
-                         .ropeScaling.originalPositions,
+                         .ropes.front()
+                         .scaling.originalPositions,
                 4096.0);
         }
     }
@@ -144,12 +156,12 @@ private Q_SLOTS:
     {
         const ModelConfig c = family("GemmaForCausalLM", "gemma", R"("hidden_act": "gelu")");
 
-        QVERIFY(c.tiedEmbedding && c.geluGate && c.onePlusNorms && !c.branchNorms);
-        QCOMPARE(c.headDim, 256);
+        QVERIFY(c.tiedEmbedding && c.block.geluGate && c.onePlusNorms && !c.block.branchNorms);
+        QCOMPARE(c.block.headDim, 256);
         QCOMPARE(c.embeddingScale, std::sqrt(8.0));
-        QVERIFY(
-            c.window == 0 && c.queryScalar == 0.0 && c.attentionCap == 0.0 && c.logitCap == 0.0);
-        QVERIFY(family("GemmaForCausalLM", "gemma", R"("attention_bias": true)").attnOutBias);
+        QVERIFY(c.window() == 0 && c.block.scoreScale == 0.0 && c.block.attentionCap == 0.0 &&
+                c.logitCap == 0.0);
+        QVERIFY(family("GemmaForCausalLM", "gemma", R"("attention_bias": true)").block.attnOutBias);
         QVERIFY(
             !family("GemmaForCausalLM", "gemma", R"("tie_word_embeddings": false)").tiedEmbedding);
     }
@@ -157,28 +169,31 @@ private Q_SLOTS:
     void gemma2HasItsCapsUnlessTheyAreNull()
     {
         const ModelConfig c = family("Gemma2ForCausalLM", "gemma2");
-        QVERIFY(c.attentionCap == 50.0 && c.logitCap == 30.0 && c.queryScalar == 256.0);
-        QVERIFY(c.branchNorms && c.window == 4096 && c.isWindowed(0) && !c.isWindowed(1));
+        QVERIFY(
+            c.block.attentionCap == 50.0 && c.logitCap == 30.0 && c.block.scoreScale == 1.0 / 16.0);
+        QVERIFY(c.block.branchNorms && c.window() == 4096 && isWindowed(c, 0) && !isWindowed(c, 1));
         const ModelConfig own = family("Gemma2ForCausalLM", "gemma2",
             R"("attn_logit_softcapping": null, "final_logit_softcapping": 7.5,
                "query_pre_attn_scalar": 144, "sliding_window": 9, "sliding_window_size": 9, "cache_implementation": "hybrid",
                "hidden_act": "gelu_pytorch_tanh", "hidden_activation": "gelu_pytorch_tanh",
                "layer_types": ["full_attention", "sliding_attention"])");
 
-        QVERIFY(own.attentionCap == 0.0 && own.logitCap == 7.5 && own.queryScalar == 144.0);
-        QVERIFY(own.window == 9 && !own.isWindowed(0) && own.isWindowed(1));
+        QVERIFY(own.block.attentionCap == 0.0 && own.logitCap == 7.5 &&
+                own.block.scoreScale == 1.0 / 12.0);
+        QVERIFY(own.window() == 9 && !isWindowed(own, 0) && isWindowed(own, 1));
     }
 
     void gemma3TurnsWindowedLayersByABaseOfTheirOwn()
     {
         const ModelConfig c = family("Gemma3ForCausalLM", "gemma3_text");
-        QVERIFY(c.ropeTheta == 1e6 && c.localTheta == 1e4 && c.queryKeyNorm);
-        QVERIFY(c.attentionCap == 0.0 && c.logitCap == 0.0);
-        QVERIFY(c.isWindowed(0) && c.isWindowed(1)); // the sixth of six sees everything
+        QVERIFY(c.ropes.front().theta == 1e6 && c.ropes.back().theta == 1e4 &&
+                c.block.queryKeyNorm == QueryKeyNorm::Heads);
+        QVERIFY(c.block.attentionCap == 0.0 && c.logitCap == 0.0);
+        QVERIFY(isWindowed(c, 0) && isWindowed(c, 1)); // the sixth of six sees everything
         const ModelConfig older = family("Gemma3ForCausalLM", "gemma3_text",
             R"("sliding_window_pattern": 2, "rope_local_base_freq": 5e3, "rope_theta": 2e6,
                "rope_scaling": {"rope_type": "linear", "factor": 8.0})");
-        QVERIFY(older.isWindowed(0) && !older.isWindowed(1));
+        QVERIFY(isWindowed(older, 0) && !isWindowed(older, 1));
         const ModelConfig newer = family("Gemma3ForCausalLM", "gemma3_text",
             R"("layer_types": ["sliding_attention", "full_attention"],
                "_sliding_window_pattern": 2, "rope_parameters": {
@@ -186,8 +201,9 @@ private Q_SLOTS:
                  "sliding_attention": {"rope_theta": 5e3, "rope_type": "default"}})");
 
         for (const ModelConfig& each : {older, newer}) {
-            QVERIFY(each.ropeTheta == 2e6 && each.localTheta == 5e3);
-            QVERIFY(each.ropeScaling.type == RopeType::Linear && each.ropeScaling.factor == 8.0);
+            QVERIFY(each.ropes[0].theta == 2e6 && each.ropes[1].theta == 5e3);
+            QVERIFY(each.ropes[0].scaling.type == RopeType::Linear &&
+                    each.ropes[0].scaling.factor == 8.0);
         }
     }
 
@@ -216,8 +232,8 @@ private Q_SLOTS:
             refusal(familyConfig("Gemma2ForCausalLM", "gemma2", R"("sliding_window_pattern": 3)")),
             "sliding_window_pattern"));
         const std::string pictures =
-            refusal(familyConfig("Gemma3ForConditionalGeneration", "gemma3", ""));
-        QVERIFY(has(pictures, "Gemma3ForConditionalGeneration") && has(pictures, "pictures"));
+            refusal(familyConfig("PaliGemmaForConditionalGeneration", "paligemma", ""));
+        QVERIFY(has(pictures, "PaliGemmaForConditionalGeneration") && has(pictures, "pictures"));
     }
 
     void phi4TurnsAPartOfEachHead()
@@ -227,14 +243,14 @@ private Q_SLOTS:
                    std::string(share);
         };
         const ModelConfig c = family("Phi3ForCausalLM", "phi3", fields("0.75"));
-        QVERIFY(c.rotaryDim == 12 && c.turnedColumns() == 12 && c.ropeShape().rotaryDim == 12);
-        QCOMPARE(family("Phi3ForCausalLM", "phi3", fields("1.0")).turnedColumns(), 16);
+        QVERIFY(c.ropes.front().rotaryDim == 12 && c.shapeOf(c.ropes.front()).rotaryDim == 12);
+        QCOMPARE(family("Phi3ForCausalLM", "phi3", fields("1.0")).ropes[0].rotaryDim, 0);
         const ModelConfig newer = family("Phi3ForCausalLM", "phi3",
             R"("head_dim": 16, "original_max_position_embeddings": 8,
                "rope_parameters": {"rope_type": "longrope", "rope_theta": 1e4,
                "original_max_position_embeddings": 8, "partial_rotary_factor": 0.25,
                "short_factor": [1, 1], "long_factor": [2, 3]})");
-        QVERIFY(newer.rotaryDim == 4 && newer.ropeScaling.type == RopeType::LongRope);
+        QVERIFY(newer.ropes[0].rotaryDim == 4 && newer.ropes[0].scaling.type == RopeType::LongRope);
 
         for (const char* share : {"0.2", "0.01", "1.5", "-1", "0"})
             QVERIFY2(has(refusal(familyConfig("Phi3ForCausalLM", "phi3", fields(share))),

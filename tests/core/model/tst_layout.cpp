@@ -5,6 +5,7 @@
 #include "core/model/model_config.h"
 #include "core/model/model_folder.h"
 #include "core/model/param_table.h"
+#include "support/block_kinds.h"
 #include "support/test_room.h"
 
 #include <QtTest>
@@ -36,6 +37,18 @@ void checkViews(std::vector<TensorView> views, const std::byte* base, std::size_
     QVERIFY(end <= base + bytes);
     QVERIFY(static_cast<std::size_t>(base + bytes - end) <
             kAlign); // nothing but the last one's alignment is unused
+}
+
+BlockWidths widthsOf(const ModelConfig& config)
+{
+    return {config.block, config.hidden};
+}
+
+std::size_t layoutActivations(
+    const ModelConfig& config, const MicroShape& shape, std::byte* base, BlockActivations& a)
+{
+    const std::size_t kept = layoutKept(widthsOf(config), shape, base, a);
+    return kept + layoutRemade(widthsOf(config), shape, base ? base + kept : nullptr, a);
 }
 
 } // namespace
@@ -101,22 +114,22 @@ void TestLayout::cheapRecomputationDropsNormsAndTheActivation()
 {
     ModelConfig config = test::config(test::tinyConfig());
     config.hidden = 4096;
-    config.heads = 32;
-    config.kvHeads = 8;
-    config.headDim = 128;
-    config.intermediate = 14336;
+    config.block.heads = 32;
+    config.block.kvHeads = 8;
+    config.block.headDim = 128;
+    config.block.intermediate = 14336;
     MicroShape shape = kShape;
     shape.compute = DType::BF16;
     const auto tokens = static_cast<std::size_t>(shape.tokens());
     BlockActivations a;
 
-    QCOMPARE(layoutRemade(config, shape, nullptr, a), 2 * tokens * (2 * 4096 + 14336));
+    QCOMPARE(layoutRemade(widthsOf(config), shape, nullptr, a), 2 * tokens * (2 * 4096 + 14336));
     const std::size_t all = layoutActivations(config, shape, nullptr, a);
-    QCOMPARE(layoutKept(config, shape, nullptr, a) + 2 * tokens * 22'528, all);
+    QCOMPARE(layoutKept(widthsOf(config), shape, nullptr, a) + 2 * tokens * 22'528, all);
     const std::size_t floats = 4 * tokens * (32 + 2); // lse and the rstd of both norms
     QVERIFY(all >= 2 * tokens * 65'536 + floats && all < 2 * tokens * 65'536 + floats + 3 * kAlign);
-    config.branchNorms = true;
-    QCOMPARE(layoutRemade(config, shape, nullptr, a), 2 * tokens * (3 * 4096 + 14336));
+    config.block.branchNorms = true;
+    QCOMPARE(layoutRemade(widthsOf(config), shape, nullptr, a), 2 * tokens * (3 * 4096 + 14336));
 }
 
 void TestLayout::normedHeadsHaveRowsAndScratchOfTheirOwn()
@@ -125,13 +138,13 @@ void TestLayout::normedHeadsHaveRowsAndScratchOfTheirOwn()
     BlockActivations a;
     BlockScratch s;
     const std::size_t plain = layoutActivations(config, kShape, nullptr, a);
-    const std::size_t plainScratch = layoutScratch(config, kShape, nullptr, s);
+    const std::size_t plainScratch = layoutScratch(widthsOf(config), kShape, nullptr, s);
     QCOMPARE(a.queries.rank, 0);
     QCOMPARE(s.headPartial.rank, 0);
-    config.queryKeyNorm = true;
+    config.block.queryKeyNorm = QueryKeyNorm::Heads;
 
     const std::size_t counted = layoutActivations(config, kShape, nullptr, a);
-    const std::size_t scratchBytes = layoutScratch(config, kShape, nullptr, s);
+    const std::size_t scratchBytes = layoutScratch(widthsOf(config), kShape, nullptr, s);
 
     // 60 tokens: 4 heads and 2 of keys, of 6 columns; an rstd each.
     QCOMPARE(a.queries.count() + a.keys.count(), std::int64_t{60 * 6 * 6});
@@ -150,7 +163,7 @@ void TestLayout::normedBranchesAreKeptAsTheyWere()
     BlockActivations a;
     const std::size_t plain = layoutActivations(config, kShape, nullptr, a);
     QCOMPARE(a.attnBranch.rank, 0);
-    config.branchNorms = true;
+    config.block.branchNorms = true;
 
     const std::size_t counted = layoutActivations(config, kShape, nullptr, a);
 
@@ -162,12 +175,12 @@ void TestLayout::normedBranchesAreKeptAsTheyWere()
 void TestLayout::windowedBlocksMayTurnByTablesOfTheirOwn()
 {
     ModelConfig config = test::config(test::tinyConfig());
-    config.window = 5;
-    config.windowedBlocks = {1, 0, 1};
-    config.localTheta = 50.0;
-    config.rotaryDim = 4;
-    config.ropeScaling.type = RopeType::Linear;
-    config.ropeScaling.factor = 8.0;
+    config.layers = 3;
+    setWindows(config, 5, {1, 0, 1}, 1);
+    config.ropes.front().rotaryDim = 4;
+    config.ropes.push_back({50.0, 4, {}});
+    config.ropes.front().scaling.type = RopeType::Linear;
+    config.ropes.front().scaling.factor = 8.0;
     ModelConstants tables;
     const std::size_t bytes = layoutConstants(config, kShape, nullptr, tables);
     std::vector<std::byte> memory(bytes + kAlign);
@@ -178,14 +191,16 @@ void TestLayout::windowedBlocksMayTurnByTablesOfTheirOwn()
 
     fillConstants(config, kShape.seqLen, tables);
 
-    QCOMPARE(tables.localCosTable.dims[1], std::int64_t{2}); // rotated pairs
-    const ModelConstants local = constantsOfBlock(config, 0, tables);
-    const ModelConstants global = constantsOfBlock(config, 1, tables);
-    QCOMPARE(constantsOfBlock(config, -1, tables).cosTable.data, tables.cosTable.data);
+    const RopeTables local = ropeOfBlock(config, 0, tables);
+    const RopeTables global = ropeOfBlock(config, 1, tables);
+    QCOMPARE(local.cosines.dims[1], std::int64_t{2}); // rotated pairs
+    QVERIFY(ropeOfBlock(config, -1, tables).cosines.data == nullptr);
+    config.blocks[2].turns = false;
+    QVERIFY(ropeOfBlock(config, 2, tables).cosines.data == nullptr);
     // Position 3, second pair: 3 theta^(-1/2), globally an eighth of it by the other base.
-    QCOMPARE(local.sinTable.as<const float>()[3 * 2 + 1],
+    QCOMPARE(local.sines.as<const float>()[3 * 2 + 1],
         static_cast<float>(std::sin(static_cast<double>(3.0F * (1.0F / std::sqrt(50.0F))))));
-    QCOMPARE(global.sinTable.as<const float>()[3 * 2],
+    QCOMPARE(global.sines.as<const float>()[3 * 2],
         static_cast<float>(std::sin(static_cast<double>(3.0F * 0.125F))));
 }
 
@@ -205,10 +220,10 @@ void TestLayout::aWindowThatCutsHasAColumnOfItsOwn()
     ModelConfig config = test::config(test::tinyConfig());
     BatchViews batch;
     const std::size_t plain = layoutBatch(config, kShape, nullptr, batch);
-    config.window = kShape.seqLen; // as long as the sequences: cuts nothing
+    config.block.window = kShape.seqLen; // as long as the sequences: cuts nothing
     QCOMPARE(layoutBatch(config, kShape, nullptr, batch), plain);
-    config.window = 3;
-    config.windowedBlocks = {0, 1};
+    config.block.window = 0;
+    setWindows(config, 3, {0, 1});
 
     const std::size_t bytes = layoutBatch(config, kShape, nullptr, batch);
 
@@ -336,12 +351,13 @@ void TestLayout::ropeTablesHoldTheAnglesOfPublishedModels()
 
     fillConstants(config, kShape.seqLen, tables);
 
-    const auto* cosines = tables.cosTable.as<const float>();
-    const auto* sines = tables.sinTable.as<const float>();
+    const auto* cosines = tables.ropes[0].cosines.as<const float>();
+    const auto* sines = tables.ropes[0].sines.as<const float>();
     for (std::int64_t position = 0; position < kShape.seqLen; ++position)
         for (std::int64_t i = 0; i < 3; ++i) {
-            const double angle = static_cast<double>(position) *
-                                 std::pow(config.ropeTheta, -2.0 * static_cast<double>(i) / 6.0);
+            const double angle =
+                static_cast<double>(position) *
+                std::pow(config.ropes.front().theta, -2.0 * static_cast<double>(i) / 6.0);
             // The angle is rounded to float three times: up to 20 * 3 * 2^-24 off.
             const double tolerance = 20.0 * 3.0 * 0x1p-24 + 0x1p-23;
             QVERIFY(std::abs(cosines[position * 3 + i] - std::cos(angle)) < tolerance);
@@ -375,8 +391,7 @@ void TestLayout::aModelShapeCountsEveryParameterAndItsWork()
     ModelConfig config = test::config(test::tinyConfig());
     const ParamTable table = buildParamTable(config);
     const ModelShape whole = modelShape(config, table, kShape);
-    config.window = 5;
-    config.windowedBlocks = {0, 1};
+    setWindows(config, 5, {0, 1});
     const ModelShape cut = modelShape(config, table, kShape);
     QCOMPARE(cut.groups[1].forwardFlops, whole.groups[1].forwardFlops);
     const double keys = 0.5 * 20 - (5 - 0.5 * 25.0 / 20);

@@ -32,11 +32,11 @@ private Q_SLOTS:
 
         QCOMPARE(c.architecture, std::string("LlamaForCausalLM"));
         QCOMPARE(c.hidden, 12);
-        QCOMPARE(c.kvHeads, 2);
-        QCOMPARE(c.headDim, 6);
-        QCOMPARE(c.qkvColumns(), 48);
-        QVERIFY(c.qkvBias && c.attnOutBias && c.mlpBias && !c.tiedEmbedding);
-        QVERIFY(c.ropeTheta == 10000.0 && c.rmsNormEps == 1e-5);
+        QCOMPARE(c.block.kvHeads, 2);
+        QCOMPARE(c.block.headDim, 6);
+        QCOMPARE(c.block.qkvColumns(), 48);
+        QVERIFY(c.block.qkvBias && c.block.attnOutBias && c.block.mlpBias && !c.tiedEmbedding);
+        QVERIFY(c.ropes.front().theta == 10000.0 && c.rmsNormEps == 1e-5);
         QCOMPARE(c.text, tinyConfig());
     }
 
@@ -47,9 +47,9 @@ private Q_SLOTS:
             "num_key_value_heads":null,"head_dim":null,"max_position_embeddings":8,
             "rms_norm_eps":1e-6,"rope_scaling":null,"eos_token_id":null})");
 
-        QCOMPARE(c.kvHeads, 2);
-        QCOMPARE(c.headDim, 4);
-        QVERIFY(!c.tiedEmbedding && !c.qkvBias && !c.attnOutBias && !c.mlpBias);
+        QCOMPARE(c.block.kvHeads, 2);
+        QCOMPARE(c.block.headDim, 4);
+        QVERIFY(!c.tiedEmbedding && !c.block.qkvBias && !c.block.attnOutBias && !c.block.mlpBias);
         QVERIFY(c.eosTokens.empty() && c.bosToken == -1);
     }
 
@@ -60,7 +60,7 @@ private Q_SLOTS:
         text.replace(text.find("torch_dtype"), 11, "dtype");
         const ModelConfig newer = config(text);
 
-        QVERIFY(older.ropeTheta == 5e5 && newer.ropeTheta == 5e5);
+        QVERIFY(older.ropes[0].theta == 5e5 && newer.ropes[0].theta == 5e5);
         QCOMPARE(older.dtype, newer.dtype);
     }
 

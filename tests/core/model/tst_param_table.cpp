@@ -67,7 +67,8 @@ private Q_SLOTS:
     void fusedProjectionsAreWholeSlots()
     {
         ModelConfig fused = config(tinyConfig());
-        fused.fusedProjections = true;
+        fused.names.qkv = "qkv_proj";
+        fused.names.gateUp = "gate_up_proj";
         const ParamTable table = buildParamTable(fused);
         const ParamTable apart = buildParamTable(config(tinyConfig()));
 
@@ -90,7 +91,7 @@ private Q_SLOTS:
     void normsOfHeadsAreVectorsOfAHead()
     {
         ModelConfig normed = config(tinyConfig());
-        normed.queryKeyNorm = true;
+        normed.block.queryKeyNorm = QueryKeyNorm::Heads;
         const ParamTable table = buildParamTable(normed);
 
         QCOMPARE(table.parameters, buildParamTable(config(tinyConfig())).parameters + 2 * 2 * 6);
@@ -104,10 +105,11 @@ private Q_SLOTS:
             std::ptrdiff_t{1});
     }
 
-    void normsOfBranchesTakeTheOlderName()
+    void normsOfBranchesTakeTheNamesOfTheFamily()
     {
         ModelConfig normed = config(tinyConfig());
-        normed.branchNorms = true;
+        normed.block.branchNorms = true;
+        normed.names.mlpNorm = "pre_feedforward_layernorm";
         const ParamTable table = buildParamTable(normed);
         const auto slotOf = [&](const std::string& name) {
             const auto t = std::find_if(table.tensors.begin(), table.tensors.end(),

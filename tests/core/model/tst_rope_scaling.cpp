@@ -63,8 +63,8 @@ private Q_SLOTS:
         const QByteArray text = QJsonDocument(golden["config"].toObject()).toJson();
         const ModelConfig c = config(text.toStdString());
 
-        const RopeFrequencies rope =
-            ropeFrequencies(c.ropeScaling, c.ropeShape(), golden["length"].toInteger());
+        const RopeFrequencies rope = ropeFrequencies(
+            c.ropes.front().scaling, c.shapeOf(c.ropes.front()), golden["length"].toInteger());
 
         const QJsonArray inverse = golden["inverse"].toArray();
         QCOMPARE(static_cast<qsizetype>(rope.inverse.size()), inverse.size());

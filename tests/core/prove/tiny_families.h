@@ -2,7 +2,9 @@
 
 #pragma once
 
+#include "core/model/architecture.h"
 #include "core/prove/exact_check.h"
+#include "support/block_kinds.h"
 
 #include <QString>
 
@@ -10,35 +12,83 @@
 
 namespace mr::test {
 
-inline constexpr const char* kFamilies[] = {
-    "llama3", "mistral", "qwen2", "qwen3", "phi3", "phi4", "gemma", "gemma2", "gemma3"};
+inline constexpr const char* kFamilies[] = {"llama3", "mistral", "qwen2", "qwen3", "phi3", "phi4",
+    "gemma", "gemma2", "gemma3", "ministral3", "smollm3", "olmo3", "granite", "glm4", "exaone4",
+    "hunyuan", "qwen3_5"};
 
 inline bool isTied(const QString& family)
 {
-    return family.startsWith("qwen") || family.startsWith("gemma");
+    return family.startsWith("qwen") || family.startsWith("gemma") || family == "smollm3" ||
+           family == "granite";
 }
 
 inline void addGemma(const QString& family, ModelConfig& config)
 {
-    config.headDim = 10;
-    config.geluGate = true;
+    config.block.headDim = 10;
+    config.block.geluGate = true;
     config.onePlusNorms = true;
     config.embeddingScale = std::sqrt(static_cast<double>(config.hidden));
     if (family == "gemma")
         return;
-    config.branchNorms = true;
-    config.queryScalar = 7.0;
-    config.window = 6;
+    config.block.branchNorms = true;
+    config.names = findArchitecture("Gemma2ForCausalLM")->names;
+    config.block.scoreScale = 1.0 / std::sqrt(7.0);
     if (family == "gemma2") {
-        config.windowedBlocks = {1, 0, 1};
-        config.attentionCap = 0.05;
+        config.block.attentionCap = 0.05;
         config.logitCap = 2.0;
+        setWindows(config, 6, {1, 0, 1});
     } else {
-        config.windowedBlocks = {1, 1, 0};
-        config.queryKeyNorm = true;
-        config.localTheta = 100.0;
-        config.ropeScaling.type = RopeType::Linear;
-        config.ropeScaling.factor = 8.0;
+        config.block.queryKeyNorm = QueryKeyNorm::Heads;
+        setWindows(config, 6, {1, 1, 0}, 1);
+        config.ropes.push_back({100.0, 0, {}});
+        config.ropes.front().scaling.type = RopeType::Linear;
+        config.ropes.front().scaling.factor = 8.0;
+    }
+}
+
+// Families of this year that are made of the parts of others.
+inline void addNewer(const QString& family, ModelConfig& config)
+{
+    BlockKind& block = config.block;
+    if (family == "ministral3") {
+        config.ropes.front().scaling.originalPositions = 5.0;
+        config.ropes.front().scaling.queryGrowth = 0.3;
+    } else if (family == "smollm3") {
+        setStill(config, {0, 1, 0});
+    } else if (family == "olmo3" || family == "exaone4") {
+        block.inputNorms = false;
+        block.branchNorms = true;
+        block.queryKeyNorm = family == "olmo3" ? QueryKeyNorm::Rows : QueryKeyNorm::Heads;
+        setWindows(config, 6, {1, 0, 1}, family == "olmo3" ? 1 : 0);
+        if (family == "exaone4")
+            setStill(config, {0, 1, 0});
+        else
+            config.ropes.push_back({100.0, 0, {}});
+    } else if (family == "granite") {
+        block.branchScale = 0.3;
+        block.scoreScale = 0.2;
+        config.logitScale = 0.7;
+        config.embeddingScale = 3.0;
+    } else if (family == "glm4") {
+        block.branchNorms = true;
+        block.pairs = RopePairs::Neighbours;
+        block.qkvBias = true;
+        config.ropes.front().rotaryDim = 4;
+        config.names = findArchitecture("Glm4ForCausalLM")->names;
+    } else if (family == "hunyuan") {
+        block.queryKeyNorm = QueryKeyNorm::TurnedHeads;
+    } else if (family == "qwen3_5") {
+        block.queryKeyNorm = QueryKeyNorm::Heads;
+        block.headDim = 8;
+        block.gatesAttention = true;
+        config.onePlusNorms = true;
+        config.ropes.front().rotaryDim = 4;
+        BlockKind rule = block;
+        rule.mixer = Mixer::GatedDelta;
+        rule.gatesAttention = false;
+        rule.delta = {2, 6, 7, 10};
+        rule.taps = 4;
+        config.blocks = {rule, block, rule};
     }
 }
 
@@ -49,30 +99,32 @@ inline ModelConfig familyConfig(const QString& family)
     if (family.startsWith("gemma")) {
         addGemma(family, config);
     } else if (family == "llama3") {
-        config.ropeScaling.type = RopeType::Llama3;
-        config.ropeScaling.factor = 8.0;
-        config.ropeScaling.originalPositions = 64.0;
+        config.ropes.front().scaling.type = RopeType::Llama3;
+        config.ropes.front().scaling.factor = 8.0;
+        config.ropes.front().scaling.originalPositions = 64.0;
     } else if (family == "mistral") {
-        config.window = 7;
+        config.block.window = 7;
     } else if (family == "qwen2") {
-        config.qkvBias = true;
-        config.window = 5;
-        config.windowedBlocks = {0, 1, 1};
+        config.block.qkvBias = true;
+        setWindows(config, 5, {0, 1, 1});
     } else if (family == "qwen3") {
-        config.queryKeyNorm = true;
-        config.headDim = 8;
+        config.block.queryKeyNorm = QueryKeyNorm::Heads;
+        config.block.headDim = 8;
     } else if (family == "phi4") {
-        config.fusedProjections = true;
-        config.rotaryDim = 4;
+        config.names.qkv = "qkv_proj";
+        config.names.gateUp = "gate_up_proj";
+        config.ropes.front().rotaryDim = 4;
     } else if (family == "phi3") {
-        config.fusedProjections = true;
-        config.window = 9;
-        config.ropeScaling.type = RopeType::LongRope;
-        config.ropeScaling.originalPositions = 16.0;
-        config.ropeScaling.factor = 2.0;
-        config.ropeScaling.shortFactors = {1.0F, 1.5F, 2.0F};
-        config.ropeScaling.longFactors = {2.0F, 3.0F, 5.0F};
+        config.names.qkv = "qkv_proj";
+        config.names.gateUp = "gate_up_proj";
+        config.block.window = 9;
+        config.ropes.front().scaling.type = RopeType::LongRope;
+        config.ropes.front().scaling.originalPositions = 16.0;
+        config.ropes.front().scaling.factor = 2.0;
+        config.ropes.front().scaling.shortFactors = {1.0F, 1.5F, 2.0F};
+        config.ropes.front().scaling.longFactors = {2.0F, 3.0F, 5.0F};
     }
+    addNewer(family, config);
     return config;
 }
 

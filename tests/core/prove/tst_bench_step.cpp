@@ -141,11 +141,11 @@ void TestBenchStep::recomputationIsNotCredited()
     // 6 per token and weight of a product at least: every matrix but the looked-up embedding,
     // which is the head's too.
     const ModelConfig& c = spec.config;
-    const std::int64_t block =
-        c.hidden * (c.qkvColumns() + c.attentionColumns()) + 3 * c.hidden * c.intermediate;
+    const std::int64_t block = c.hidden * (c.block.qkvColumns() + c.block.queryColumns()) +
+                               3 * c.hidden * c.block.intermediate;
     const auto weights = static_cast<double>(c.layers * block + c.vocab * c.hidden);
     const double attention =
-        6.0 * 64.0 * 16.0 * static_cast<double>(c.layers * c.attentionColumns());
+        6.0 * 64.0 * 16.0 * static_cast<double>(c.layers * c.block.queryColumns());
     QCOMPARE(with.flopsPerStep, 6.0 * 64.0 * weights + attention);
 }
 

@@ -60,7 +60,7 @@ TinyRun wideRun(bool coded)
     TinyRun run = codedRun(DType::BF16, 2);
     run.codedInputs = coded;
     run.config.hidden = 128;
-    run.config.headDim = 32;
+    run.config.block.headDim = 32;
     run.seqLen = 32;
     return run;
 }

@@ -118,9 +118,9 @@ void TestExactFamilies::everyFamilyIsAModelOfItsOwn()
         TinyRun run;
         run.config = familyConfig(family);
         const TinyResult own = resultIn(Mode::Inline, run);
-        const std::int64_t headDim = run.config.headDim;
+        const std::int64_t headDim = run.config.block.headDim;
         run.config = tinyConfig(isTied(family));
-        run.config.headDim = headDim;
+        run.config.block.headDim = headDim;
 
         const TinyResult plain = resultIn(Mode::Inline, run);
 

@@ -19,7 +19,7 @@ using Mode = CpuDeviceOptions::Mode;
 TinyRun fp8Run(bool biased)
 {
     TinyRun run = inFp8({});
-    run.config.qkvBias = biased;
+    run.config.block.qkvBias = biased;
     run.clipNorm = 0.25;
     return run;
 }

@@ -34,8 +34,8 @@ private Q_SLOTS:
         const auto device = makeCpuDevice(std::size_t{64} << 20);
         TinyRun run;
         run.config = tinyConfig(tied);
-        run.config.qkvBias = run.config.attnOutBias = run.config.mlpBias = true;
-        run.config.queryKeyNorm = true;
+        run.config.block.qkvBias = run.config.block.attnOutBias = run.config.block.mlpBias = true;
+        run.config.block.queryKeyNorm = QueryKeyNorm::Heads;
         run.compute = DType::BF16;
         run.policy = policy.toStdString();
         if (run.policy == "deep-optimizer-states")

@@ -108,7 +108,7 @@ private Q_SLOTS:
         QFETCH(const int, accumulate);
         TinyRun run;
         run.config = tinyConfig(tied);
-        run.config.qkvBias = run.config.attnOutBias = run.config.mlpBias = biased;
+        run.config.block.qkvBias = run.config.block.attnOutBias = run.config.block.mlpBias = biased;
         run.accumulate = accumulate;
         run.compute = DType::BF16;
         run.steps = 1;
@@ -131,7 +131,7 @@ private Q_SLOTS:
         QFETCH(const bool, biased);
         QFETCH(const int, accumulate);
         TinyRun run = inFp8({});
-        run.config.qkvBias = run.config.attnOutBias = run.config.mlpBias = biased;
+        run.config.block.qkvBias = run.config.block.attnOutBias = run.config.block.mlpBias = biased;
         run.accumulate = accumulate;
         run.steps = 1;
         Rig rig;
@@ -168,7 +168,7 @@ private Q_SLOTS:
         if (kind == QLatin1String("fp8"))
             run = inFp8(run);
         run.config.layers = 4;
-        run.config.qkvBias = run.config.mlpBias = true;
+        run.config.block.qkvBias = run.config.block.mlpBias = true;
         run.compute = DType::BF16;
         run.accumulate = accumulate;
         run.steps = 1;

@@ -29,7 +29,7 @@ std::unique_ptr<Device> threadedDevice()
 TinyRun manyTiles(const std::string& policy)
 {
     TinyRun run;
-    run.config.intermediate = 5000;
+    run.config.block.intermediate = 5000;
     run.policy = policy;
     run.compute = DType::BF16;
     run.seqLen = 8;

@@ -156,19 +156,24 @@ struct GoldenRig {
 
     // For generation: weights and a cache.
     explicit GoldenRig(const Golden& golden)
-        : shape{golden.seqLen, 1, 1}
+        : GoldenRig(golden.folder, golden.seqLen)
     {
-        setup.config = valueOf(readModelConfig(golden.folder));
+    }
+
+    GoldenRig(const std::filesystem::path& model, std::int64_t seqLen)
+        : shape{seqLen, 1, 1}
+    {
+        setup.config = valueOf(readModelConfig(model));
         setup.table = buildParamTable(setup.config);
-        setup.micro = {golden.seqLen, 1, 1, DType::F32};
+        setup.micro = {seqLen, 1, 1, DType::F32};
         setup.shape = modelShape(setup.config, setup.table, setup.micro);
         setup.step.precision = Precision::F32;
         MemoryPlan plan = planInferenceMemory(setup.step, setup.shape);
-        const TensorView cache = matrixView(
-            nullptr, DType::F32, setup.config.layers * golden.seqLen, setup.config.qkvColumns());
-        plan.items.push_back({Tier::Device, MemoryUse::KeyValueCache, {}, cache.bytes()});
+        std::vector<BlockCache> cache;
+        plan.items.push_back({Tier::Device, MemoryUse::KeyValueCache, {},
+            layoutCache(setup.config, setup.micro, nullptr, cache)});
         allocate(plan, 1, 2, Recompute::Block);
-        load(golden.folder);
+        load(model);
     }
 
     void allocate(
@@ -193,18 +198,20 @@ struct GoldenRig {
         require(installFrozen(*executor, table, *weights).status()); // nothing without an adapter
     }
 
-    // One training step at learning rate 0, a row for each sequence. Returns the loss; the
-    // gradients stay in memory.
-    double step(const std::vector<TokenSequence>& set)
+    // One training step, a row for each sequence, at learning rate 0 if no other is given. Returns
+    // the loss; the gradients stay in memory.
+    double step(const std::vector<TokenSequence>& set,
+        const AdamwFactors& factors = adamwFactors({}, 0.0, 1))
     {
         std::vector<MicroBatchData> micros(static_cast<std::size_t>(shape.accumulate));
         const auto each = static_cast<std::size_t>(shape.microBatch);
         for (std::size_t m = 0; m < micros.size(); ++m)
             fillMicroBatch(std::span(set).subspan(m * each, each), shape, micros[m]);
-        return step(micros);
+        return step(micros, factors);
     }
 
-    double step(const std::vector<MicroBatchData>& micros)
+    double step(const std::vector<MicroBatchData>& micros,
+        const AdamwFactors& factors = adamwFactors({}, 0.0, 1))
     {
         std::int64_t trained = 0;
         for (const MicroBatchData& micro : micros)
@@ -218,7 +225,7 @@ struct GoldenRig {
         StepInputs inputs;
         inputs.micros = micros;
         inputs.lossScale = static_cast<float>(1.0 / static_cast<double>(trained));
-        inputs.factors = adamwFactors({}, 0.0, 1);
+        inputs.factors = factors;
         const StepResult result = valueOf(executor->run(built.plan, inputs));
         return result.lossSum / static_cast<double>(trained);
     }

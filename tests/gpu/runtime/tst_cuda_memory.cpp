@@ -72,11 +72,11 @@ MemoryPlan planOf8B(const char* policy)
 {
     ModelConfig config;
     config.hidden = 4096;
-    config.intermediate = 14336;
+    config.block.intermediate = 14336;
     config.layers = 32;
-    config.heads = 32;
-    config.kvHeads = 8;
-    config.headDim = 128;
+    config.block.heads = 32;
+    config.block.kvHeads = 8;
+    config.block.headDim = 128;
     config.vocab = 128256;
     config.maxPositions = 8192;
     const MicroShape micro{2048, 1, 2, DType::BF16};
