@@ -29,7 +29,7 @@ constexpr DeltaCase kDeltaCases[] = {{1, {1, 1, 1, 1}, {}, 2, 0}, {7, {1, 3, 7, 
     {67, {1, 2, 128, 128}, {66, 1}, 20, 16}, {150, {1, 2, 8, 24}, {130}, 4, 0, Gates::Strong},
     {0, {1, 1, 8, 8}, {}, 2, 0}};
 
-// Those that no row of a model is as wide as; their cases also run with late starts.
+// Heads narrower than any model has; cases of such heads also run with late starts.
 bool isSmall(const DeltaCase& s)
 {
     return s.shape.keyDim < 64;

@@ -186,7 +186,7 @@ void turnApart(
             run.stream()));
 }
 
-// Those that have heads.
+// Queries, and keys where there are any.
 template <typename T>
 std::vector<const T*> sidesOf(const T& queries, const T& keys)
 {

@@ -128,9 +128,9 @@ plans() {
     echo "| model | PC: device, host GB | AdamW | AdamW, compact | light, 24 bit | light, 16 bit | blocks in turn | LoRA, rank 16 | QLoRA, rank 16 |"
     echo "|---|---|---|---|---|---|---|---|---|"
     local model pc
-    for model in qwen2.5-1.5b qwen3-4b qwen3-8b qwen3-14b; do
-        for pc in "8 12.5 16" "8 27.5 32" "12 27.5 32" "16 27.5 32" "24 58 64"; do
-            read -r device host whole <<<"$pc"
+    for model in ${MODELS:-qwen2.5-1.5b qwen3-4b qwen3-8b qwen3-14b}; do
+        for pc in ${MACHINES:-8,12.5,16 8,27.5,32 12,27.5,32 16,27.5,32 24,58,64}; do
+            IFS=, read -r device host whole <<<"$pc"
             echo "| $model | $device, $whole | $(plan "$model" "$device" "$host") | $(plan "$model" "$device" "$host" \
                 --policy-option state=compact) | $(plan "$model" "$device" "$host" --optimizer factored) | $(plan \
                 "$model" "$device" "$host" --optimizer factored --weights bf16-random) | $(plan "$model" "$device" \
