@@ -53,7 +53,7 @@ Status causalConvBackward(OpRig& rig, const ModelShape& /*model*/)
     return rig.ops().causalConvBackward(args, rig.stream());
 }
 
-// What both directions of the delta rule read.
+// Inputs of the delta rule in both directions.
 template <typename Args>
 void fillDelta(OpRig& rig, Args& args)
 {

@@ -30,7 +30,7 @@ std::string codes()
     return bytes;
 }
 
-// Of E4M3, by its definition: 4 bits of exponent with bias 7, 3 of mantissa.
+// E4M3 by its definition: 4 bits of exponent with bias 7, 3 of mantissa.
 double valueOf(int code)
 {
     const int exponent = (code >> 3) & 15;
@@ -106,6 +106,20 @@ private Q_SLOTS:
         QVERIFY(has(opened({2, 3}, 1.0F, 6), "128 x 128"));
         QVERIFY(has(opened({2, 2}, INFINITY, 4), "not finite"));
         QCOMPARE(opened({2, 2}, 1.0F, 4), std::string());
+    }
+
+    void twoCodesAreNoNumbers()
+    {
+        QTemporaryDir dir;
+        const fs::path path = fs::path(dir.path().toStdString()) / "model.safetensors";
+        put(path, safetensors({{"w.weight", {"F8_E4M3", {1, 4}, "\x7f\xff\x7e\xfe"}},
+                      {"w.weight_scale_inv", {"F32", {}, floats({2.0F})}}}));
+        const auto reader = std::move(SafetensorsReader::open(path)).value();
+        Fp8Tensor tensor = std::move(Fp8Tensor::open("w.weight", {1, 4}, reader, reader)).value();
+        std::vector<float> values(4);
+        QVERIFY(tensor.read(0, values).ok());
+        QVERIFY(std::isnan(values[0]) && std::isnan(values[1]));
+        QVERIFY(values[2] == 896.0F && values[3] == -896.0F);
     }
 
     void anEditionInFp8IsReadAndSavedAsNumbers()

@@ -31,8 +31,16 @@ std::string wrapped(const std::string& outer, const std::string& inner)
 
 constexpr const char* kUntied = R"("tie_word_embeddings": false)";
 
-// Names of one layer as a file spells them, a tower and a projector beside them.
-std::map<std::string, RawTensor> tensorsOf(const ModelConfig& config, bool hasHead)
+constexpr const char* kQwen35 =
+    R"({"architectures": ["Qwen3_5ForConditionalGeneration"], "model_type": "qwen3_5",
+        "text_config": {"hidden_size": 8, "intermediate_size": 4, "num_hidden_layers": 1,
+        "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 4, "vocab_size": 5,
+        "max_position_embeddings": 16, "full_attention_interval": 1, "linear_num_key_heads": 1,
+        "linear_num_value_heads": 1, "linear_key_head_dim": 4, "linear_value_head_dim": 4,
+        "partial_rotary_factor": 0.5, "rms_norm_eps": 1e-6}})";
+
+// Names of one layer as a file spells them.
+std::map<std::string, RawTensor> textTensors(const ModelConfig& config, bool hasHead)
 {
     std::map<std::string, RawTensor> all;
     ModelConfig whole = config;
@@ -41,6 +49,13 @@ std::map<std::string, RawTensor> tensorsOf(const ModelConfig& config, bool hasHe
     for (const NamedTensor& tensor : buildParamTable(whole).tensors)
         all[tensor.name] = {"BF16", tensor.shape,
             std::string(static_cast<std::size_t>(2 * tensor.count()), ++fill)};
+    return all;
+}
+
+// A tower and a projector beside them.
+std::map<std::string, RawTensor> tensorsOf(const ModelConfig& config, bool hasHead)
+{
+    std::map<std::string, RawTensor> all = textTensors(config, hasHead);
     all["vision_tower.patch.weight"] = {"F16", {2, 1, 3}, std::string("tower bytes.")};
     all["multi_modal_projector.norm.weight"] = {"F32", {2}, std::string("project.")};
     return all;
@@ -99,12 +114,27 @@ private Q_SLOTS:
             R"("rope_theta": 50.0, "sliding_window": 7, "tie_word_embeddings": true)"));
         QVERIFY(own.ropes.front().theta == 50.0 && own.window() == 7);
         QVERIFY(own.tiedEmbedding && own.padToken == 3);
+        const ModelConfig newer = config(wrapped("", R"("rope_parameters": {"rope_type": "default",
+            "rope_theta": 60.0}, "architectures": ["Mistral3ForConditionalGeneration"])"));
+        QCOMPARE(newer.ropes.front().theta, 60.0);
+        std::string ministral = wrapped("", kUntied);
+        ministral.replace(ministral.find("\"mistral\""), 9, "\"ministral3\"");
+        QCOMPARE(config(ministral).ropes.front().theta, 1e6);
+        QVERIFY(!config(kQwen35).tiedEmbedding);
         const ModelConfig gemma = config(
             R"({"architectures": ["Gemma3ForConditionalGeneration"], "model_type": "gemma3",
                 "boi_token_index": 3, "mm_tokens_per_image": 256, "text_config": {
                 "hidden_size": 8, "intermediate_size": 4, "num_hidden_layers": 6,
                 "model_type": "gemma3_text", "sliding_window": 4}})");
         QVERIFY(gemma.vocab == 262208 && gemma.block.heads == 8 && gemma.tiedEmbedding);
+    }
+
+    // Without files to look at, names are those of the published models.
+    void namesWithoutFilesAreThePublishedOnes()
+    {
+        QCOMPARE(
+            config(wrapped("", kUntied)).prefix.model, std::string_view("language_model.model."));
+        QCOMPARE(config(kQwen35).prefix.model, std::string_view("model.language_model."));
     }
 
     void contradictionsAreRefusedWithBothFields()
@@ -159,6 +189,27 @@ private Q_SLOTS:
         QCOMPARE(
             modules.front().name, std::string("model.language_model.layers.0.self_attn.q_proj"));
         QCOMPARE(blockOf(modules.front().name), std::int64_t{0});
+    }
+
+    void layersThatPredictMoreTokensAreCarried()
+    {
+        QTemporaryDir dir;
+        const fs::path path = dir.path().toStdString();
+        put(path / "config.json", kQwen35);
+        std::map<std::string, RawTensor> tensors = textTensors(config(kQwen35), true);
+        tensors["mtp.fc.weight"] = {"F32", {1}, "four"};
+        tensors["model.visual.patch.weight"] = {"F32", {1}, "also"};
+        put(path / "model.safetensors", safetensors(tensors));
+
+        const ModelConfig found = std::move(readModelConfig(path)).value();
+
+        QCOMPARE(found.carried.size(), std::size_t{2});
+        const ParamTable table = buildParamTable(found);
+        const auto weights = std::move(openWeights(path, found, table)).value();
+        QVERIFY(saveModel(path / "out", found, table, *weights, ExportType::BF16, {}).ok());
+        const auto out = std::move(SafetensorsReader::open(path / "out/model.safetensors")).value();
+        QCOMPARE(out.entries().at("mtp.fc.weight").dtype, std::string("F32"));
+        QCOMPARE(out.entries().size(), tensors.size());
     }
 
     // Neither level says it, and programs differ in what they take then.

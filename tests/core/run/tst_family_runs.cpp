@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-// Of Qwen 3.5: two blocks with a state, one of attention with gates.
+// Qwen 3.5: two blocks with a state, one of attention with gates.
 json stateConfig()
 {
     return {{"architectures", {"Qwen3_5ForCausalLM"}}, {"model_type", "qwen3_5_text"},
@@ -26,14 +26,14 @@ json stateConfig()
         {"linear_value_head_dim", 12}, {"partial_rotary_factor", 0.5}, {"initializer_range", 0.2}};
 }
 
-// Of OLMo 3: norms behind branches and of whole rows, two ropes.
+// OLMo 3: norms behind branches and of whole rows, two ropes.
 json rowNormConfig()
 {
     return {{"architectures", {"Olmo3ForCausalLM"}}, {"model_type", "olmo3"},
         {"num_hidden_layers", 4}, {"sliding_window", 5}, {"initializer_range", 0.2}};
 }
 
-// Of SmolLM3, a layer without rotary positions.
+// SmolLM3: one layer without rotary positions.
 json stillConfig()
 {
     return {{"architectures", {"SmolLM3ForCausalLM"}}, {"model_type", "smollm3"},
