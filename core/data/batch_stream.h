@@ -40,8 +40,8 @@ struct TokenCounts {
     std::uint64_t trainedTokens = 0;
     std::uint64_t answers = 0;       // of conversations, trained
     std::uint64_t emptyThoughts = 0; // answers that begin with a thought that holds nothing
-    std::uint64_t unreadSwitches =
-        0; // rows that hold "/no_think" for a model that does not read it
+    // Rows that hold "/no_think" for a model that does not read it.
+    std::uint64_t unreadSwitches = 0;
 };
 
 // Every sequence of a dataset, tokenised once. Sequences are at most seqLen + 1 tokens: inputs are

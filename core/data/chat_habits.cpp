@@ -105,7 +105,7 @@ void moveThoughtToParts(Json& message)
     for (const Json& part : content.is_array() ? content : asParts(content.get<std::string>()))
         parts.push_back(part);
     message["content"] = std::move(parts);
-    for (const char* const name : {"reasoning_content", "thinking", "reasoning"})
+    for (const char* const name : kReasoningFields)
         message.erase(name);
 }
 

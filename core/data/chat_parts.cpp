@@ -13,7 +13,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kTellingBytes = 32;
-constexpr std::array<const char*, 3> kReasoningFields{"reasoning_content", "thinking", "reasoning"};
 
 std::size_t indexOf(ChatPart part) noexcept
 {

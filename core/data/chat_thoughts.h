@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <array>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -12,6 +13,11 @@ namespace mr {
 
 // The text without white space around it.
 std::string trimmedText(const std::string& text);
+
+// Names of an assistant's thoughts before its answer. Templates read the first or the second;
+// transformers fills both from the first name that a message has, in this order.
+inline constexpr std::array<const char*, 3> kReasoningFields{
+    "reasoning_content", "thinking", "reasoning"};
 
 // The reasoning in an answer's text stands between these.
 inline constexpr std::string_view kThoughtBegin = "<think>";

@@ -2,6 +2,7 @@
 
 #include "core/api/json_text.h"
 #include "core/base/shown_text.h"
+#include "core/data/chat_thoughts.h"
 #include "core/data/conversation_forms.h"
 
 #include <fmt/format.h>
@@ -15,9 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Names of an assistant's thoughts before its answer. Templates read the first or the second;
-// transformers fills both from the first name that a message has, in this order.
-constexpr std::array<const char*, 3> kReasoning{"reasoning_content", "thinking", "reasoning"};
 constexpr std::array<const char*, 6> kMedia{
     "image", "images", "video", "videos", "audio", "audios"};
 // Fields that are read here and not handed on under their names.
@@ -91,7 +89,7 @@ Status readFields(const Json& message, std::size_t index, Json& out)
         if (!out.contains(name) && !value.is_null() &&
             std::find(kRead.begin(), kRead.end(), name) == kRead.end())
             out[name] = value;
-    for (const char* const name : kReasoning) {
+    for (const char* const name : kReasoningFields) {
         if (!out.contains(name))
             continue;
         const Json reasoning = out[name];
@@ -148,7 +146,9 @@ Status readMessage(Json message, std::size_t index, Json& out)
     if (known == "assistant" && message.contains("content") && message["content"].is_array()) {
         std::string thought;
         MR_TRY(takeThoughts(message["content"], index, thought));
-        if (!thought.empty() && firstOf(message, {"reasoning_content", "thinking", "reasoning"}))
+        const bool hasOther = std::ranges::any_of(kReasoningFields,
+            [&](const char* name) { return firstOf(message, {name}) != nullptr; });
+        if (!thought.empty() && hasOther)
             return badMessage(index, "has a thought in its content and another one beside it");
         if (!thought.empty())
             message["reasoning_content"] = thought;

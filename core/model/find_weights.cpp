@@ -22,11 +22,6 @@ namespace fs = std::filesystem;
 constexpr std::size_t kNamed = 5; // names listed for each kind of fault; the rest is counted
 constexpr std::size_t kCompareBytes = 1U << 20;
 
-Status refuse(const fs::path& path, const std::string& why)
-{
-    return Status::error(ErrorKind::InvalidArgument, path.string() + ": " + why);
-}
-
 std::string listed(const std::vector<std::string>& items)
 {
     std::string text;
@@ -71,9 +66,9 @@ Status checkTiedHead(const WeightFolder& found, const std::string& head, const s
     }
     if (equal)
         return {};
-    return refuse(a.path(), "config.json ties the head to the embedding, but " + head +
-                                " differs from " + table +
-                                "; set tie_word_embeddings to false if the model has its own head");
+    return refuseWeights(
+        a.path(), "config.json ties the head to the embedding, but " + head + " differs from " +
+                      table + "; set tie_word_embeddings to false if the model has its own head");
 }
 
 struct Faults {
@@ -97,7 +92,7 @@ struct Faults {
             return {};
         if (missing.size() == 1 && missing.front() == untiedHead)
             text += " (config.json does not say tie_word_embeddings: true)";
-        return refuse(folder, text);
+        return refuseWeights(folder, text);
     }
 };
 

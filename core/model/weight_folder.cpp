@@ -24,11 +24,6 @@ constexpr std::uint64_t kMostIndexBytes = 16U << 20;
 constexpr std::size_t kMostShards = 4096;
 constexpr std::size_t kMostNameBytes = 255;
 
-Status refuseFolder(const fs::path& path, const std::string& why)
-{
-    return Status::error(ErrorKind::InvalidArgument, path.string() + ": " + why);
-}
-
 // The folder has no weights this program reads: names the ones it has instead.
 Status explainAbsence(const fs::path& folder)
 {
@@ -44,8 +39,8 @@ Status explainAbsence(const fs::path& folder)
     const std::string wanted = "no " + std::string(kSafetensorsFile) + " and no " +
                                std::string(kSafetensorsIndex) + " in this folder";
     if (others.empty())
-        return refuseFolder(folder, wanted);
-    return refuseFolder(folder,
+        return refuseWeights(folder, wanted);
+    return refuseWeights(folder,
         wanted + "; it has " + *others.begin() + (others.size() > 1 ? " (and others)" : "") +
             ", which is not read: convert the model to Hugging Face safetensors "
             "first");
@@ -75,11 +70,11 @@ Result<std::map<std::string, std::string>> readIndex(const fs::path& file)
     const json* map = fields.find("weight_map");
     MR_TRY(fields.status());
     if (map == nullptr || !map->is_object() || map->empty())
-        return refuseFolder(file, "field \"weight_map\" must name a file for every tensor");
+        return refuseWeights(file, "field \"weight_map\" must name a file for every tensor");
     std::map<std::string, std::string> out;
     for (const auto& item : map->items()) {
         if (!item.value().is_string() || !isPlainName(item.value().get<std::string>()))
-            return refuseFolder(
+            return refuseWeights(
                 file, "tensor " + shownName(item.key()) + " is said to lie in " +
                           (item.value().is_string() ? shownName(item.value().get<std::string>())
                                                     : shown(item.value())) +
@@ -93,14 +88,14 @@ Status openFile(const fs::path& path, WeightFolder& found)
 {
     std::error_code error;
     if (!fs::exists(path, error))
-        return refuseFolder(path, "this weight file is missing; fetch it");
+        return refuseWeights(path, "this weight file is missing; fetch it");
     if (!fs::is_regular_file(path, error))
-        return refuseFolder(path, "is not a file");
+        return refuseWeights(path, "is not a file");
     MR_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(path));
     for (const auto& [name, entry] : reader.entries()) {
         const auto [at, added] = found.fileOf.emplace(name, found.files.size());
         if (!added)
-            return refuseFolder(path,
+            return refuseWeights(path,
                 "tensor " + shownName(name) + " is also in " + found.files[at->second].string());
     }
     found.files.push_back(path);
@@ -116,25 +111,30 @@ Status openShards(const fs::path& folder, WeightFolder& found)
     for (const auto& [tensor, file] : map)
         names.insert(file);
     if (names.size() > kMostShards)
-        return refuseFolder(index, fmt::format("names {} files", names.size()));
+        return refuseWeights(index, fmt::format("names {} files", names.size()));
     for (const std::string& name : names)
         MR_TRY(openFile(folder / name, found));
     for (const auto& [tensor, file] : map) {
         const auto at = found.fileOf.find(tensor);
         if (at == found.fileOf.end() || found.files[at->second] != folder / file)
-            return refuseFolder(index, "tensor " + shownName(tensor) + " is said to lie in " +
-                                           shownName(file) + ", but it does not");
+            return refuseWeights(index, "tensor " + shownName(tensor) + " is said to lie in " +
+                                            shownName(file) + ", but it does not");
     }
     return {};
 }
 
 } // namespace
 
+Status refuseWeights(const fs::path& path, const std::string& why)
+{
+    return Status::error(ErrorKind::InvalidArgument, path.string() + ": " + why);
+}
+
 Result<WeightFolder> openWeightFolder(const fs::path& folder)
 {
     std::error_code error;
     if (!fs::is_directory(folder, error))
-        return refuseFolder(folder, "is not a folder");
+        return refuseWeights(folder, "is not a folder");
     WeightFolder found;
     if (fs::exists(folder / kSafetensorsFile, error))
         MR_TRY(openFile(folder / kSafetensorsFile, found));

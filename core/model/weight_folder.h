@@ -30,6 +30,9 @@ struct WeightFolder {
     }
 };
 
+// InvalidArgument: "path: why".
+Status refuseWeights(const std::filesystem::path& path, const std::string& why);
+
 Result<WeightFolder> openWeightFolder(const std::filesystem::path& folder);
 
 } // namespace mr

@@ -22,7 +22,7 @@ class JsonTokenizer final : public Tokenizer
 {
 public:
     Status load(const fs::path& file, const nlohmann::json& content);
-    Status loadTekken(const fs::path& file);
+    Status loadTekken(const TekkenFile& read, const fs::path& folder);
     void setNote(std::string note) { m_note = std::move(note); }
 
     std::string_view kind() const noexcept override
@@ -224,9 +224,8 @@ Status JsonTokenizer::loadTekkenControls(const TekkenFile& file, const fs::path&
     return {};
 }
 
-Status JsonTokenizer::loadTekken(const fs::path& file)
+Status JsonTokenizer::loadTekken(const TekkenFile& read, const fs::path& folder)
 {
-    MR_ASSIGN(const TekkenFile read, readTekken(file));
     m_isTekken = true;
     nlohmann::json stages;
     stages["pre_tokenizer"] = tekkenPreTokenizer(read.pattern);
@@ -237,7 +236,7 @@ Status JsonTokenizer::loadTekken(const fs::path& file)
         loaded = model->loadRanks(read.tokens, static_cast<TokenId>(read.controls.size()));
     m_stages.model = std::move(model);
     if (loaded.ok())
-        loaded = loadTekkenControls(read, file.parent_path());
+        loaded = loadTekkenControls(read, folder);
     return loaded.ok() ? loadAdded() : std::move(loaded);
 }
 
@@ -262,11 +261,10 @@ Result<std::unique_ptr<Tokenizer>> openTokenizerJson(const fs::path& file)
 
 Result<std::unique_ptr<Tokenizer>> openTekken(const fs::path& file)
 {
+    MR_ASSIGN(const TekkenFile read, readTekken(file));
     auto tokenizer = std::make_unique<JsonTokenizer>();
-    const Status loaded = tokenizer->loadTekken(file);
-    if (!loaded.ok())
-        return loaded.message().starts_with(file.string()) ? loaded
-                                                           : badTokenizer(file, loaded.message());
+    if (const Status loaded = tokenizer->loadTekken(read, file.parent_path()); !loaded.ok())
+        return badTokenizer(file, loaded.message());
     return std::unique_ptr<Tokenizer>(std::move(tokenizer));
 }
 

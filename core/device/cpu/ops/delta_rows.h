@@ -174,16 +174,4 @@ private:
     std::int64_t m_gateColumns;
 };
 
-// `count` rows of `cols` elements, `ld` apart, to (count, ldTo), padded with zeros.
-template <typename T>
-void loadPadded(const T* from, std::int64_t ld, std::int64_t count, std::int64_t cols, float* to,
-    std::int64_t ldTo) noexcept
-{
-    for (std::int64_t t = 0; t < count; ++t, from += ld, to += ldTo) {
-        for (std::int64_t c = 0; c < cols; ++c)
-            to[c] = toFloat(from[c]);
-        std::fill(to + cols, to + ldTo, 0.0F);
-    }
-}
-
 } // namespace mr::cpu

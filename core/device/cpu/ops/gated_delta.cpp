@@ -1,5 +1,6 @@
 #include "core/device/cpu/ops/delta_rows.h"
 #include "core/device/cpu/ops/kernels.h"
+#include "core/device/cpu/ops/pack.h"
 
 #include <type_traits>
 
@@ -71,7 +72,7 @@ private:
             m_b.query, m_b.factors);
         m_reader.loadNormed(first, count, m_reader.keyColumn(keyHead), 1.0F, m_b.key, m_b.factors);
         m_reader.loadGates(first, count, head, m_b.decay, m_b.beta);
-        loadPadded(m_reader.mixed(first, m_reader.valueColumn(head)), m_reader.shape().columns(),
+        packRows(m_reader.mixed(first, m_reader.valueColumn(head)), m_reader.shape().columns(),
             count, m_s.valueDim, m_b.value, m_s.valueRow);
         deltaHead({m_b.query, m_b.key, m_b.decay, m_b.beta, m_b.value, m_b.out, nullptr, m_b.state,
                       count, m_s.keyDim, m_s.keyRow, m_s.valueRow},

@@ -1,6 +1,5 @@
-#include "core/device/cpu/ops/delta_rows.h"
+#include "core/device/cpu/ops/delta_chunk.h"
 #include "core/device/cpu/ops/kernels.h"
-#include "core/device/cpu/ops/pack.h"
 
 #include <array>
 #include <type_traits>
@@ -20,94 +19,6 @@ namespace mr::cpu {
 namespace {
 
 constexpr std::int64_t kC = kRecurrentRows;
-
-// Scratch of one thread, in floats.
-struct DeltaChunkBuffers {
-    // (kC, keyRow), or panels
-    float *query, *key, *gradQuery, *gradKey, *keyTemp, *queryB, *keyB, *keyT;
-    // (kC, valueRow), or panels
-    float *value, *gradOut, *change, *delta, *errors, *moves, *gradOutB, *movesB, *deltaT;
-    // (kC, kC); rows s, columns t
-    float *scores, *overlaps, *ratios, *first, *second, *scorePairs, *keyPairs;
-    float *state, *panels; // strips; of S or G, either way
-    float* stateGradients; // (group, keyDim, valueRow): G
-    float *beta, *decay, *start, *queryFactors, *keyFactors, *terms, *ends;
-
-    static std::int64_t floats(const DeltaSizes& s, std::int64_t group) noexcept
-    {
-        return kC * (8 * s.keyRow + 9 * s.valueRow + 7 * kC + 7) + (2 + group) * s.stateFloats();
-    }
-
-    DeltaChunkBuffers(const DeltaSizes& s, std::int64_t group, float* at) noexcept
-    {
-        const auto take = [&at](std::initializer_list<float**> parts, std::int64_t count) {
-            for (float** part : parts) {
-                *part = at;
-                at += count;
-            }
-        };
-        take({&query, &key, &gradQuery, &gradKey, &keyTemp, &queryB, &keyB, &keyT}, kC * s.keyRow);
-        take({&value, &gradOut, &change, &delta, &errors, &moves, &gradOutB, &movesB, &deltaT},
-            kC * s.valueRow);
-        take({&scores, &overlaps, &ratios, &first, &second, &scorePairs, &keyPairs}, kC * kC);
-        take({&state, &panels}, s.stateFloats());
-        take({&stateGradients}, group * s.stateFloats());
-        take({&beta, &decay, &start, &queryFactors, &keyFactors, &terms, &ends}, kC);
-    }
-};
-
-// A matrix as the left side of a product.
-struct LeftMatrix {
-    const float* at;
-    std::int64_t row;
-    std::int64_t col;
-};
-
-// Panels of a right side, `depth` rows of them.
-struct RightPanels {
-    const float* at;
-    std::int64_t depth;
-    std::int64_t rows; // that a panel has room for
-};
-
-struct ProductOut {
-    float* at;
-    std::int64_t ld;
-    std::int64_t rows;
-    std::int64_t cols;
-};
-
-void multiply(const LeftMatrix& a, const RightPanels& b, const ProductOut& c, bool accumulate)
-{
-    gemmBlock({a.at, a.row, a.col, b.at, b.rows * kPanel, c.at, c.ld, c.rows, c.cols, b.depth,
-        accumulate});
-}
-
-// to += from, by rows that are scaled first; and each row's dot product with a row of `with` is
-// added to `dots`.
-void addScaledRows(const DeltaSizes& s, std::int64_t rows, const float* scales, float* from,
-    const float* with, float* to, float* dots)
-{
-    for (std::int64_t t = 0; t < rows; ++t) {
-        const std::int64_t at = t * s.keyRow;
-        for (std::int64_t i = 0; i < s.keyRow; ++i) {
-            from[at + i] *= scales[t];
-            to[at + i] += from[at + i];
-        }
-        dots[t] += sumProducts(from + at, with + at, s.keyDim);
-    }
-}
-
-// gradX = factor (n' - x factor (x factor . n')) of one normed row, n' = scale grad.
-template <typename T>
-void storeNormGradient(const T* x, float factor, float scale, float* grad, T* to, std::int64_t n)
-{
-    for (std::int64_t i = 0; i < n; ++i)
-        grad[i] *= scale;
-    const float dot = sumProducts(x, grad, n) * factor;
-    for (std::int64_t i = 0; i < n; ++i)
-        to[i] = fromFloat<T>(factor * std::fma(-(toFloat(x[i]) * factor), dot, grad[i]));
-}
 
 // One document and one key head with its value heads.
 template <typename T>
@@ -153,7 +64,7 @@ private:
     void loadValues(std::int64_t head) noexcept
     {
         m_reader.loadGates(m_first, m_rows, head, m_b.decay, m_b.beta);
-        loadPadded(m_reader.mixed(m_first, m_reader.valueColumn(head)), m_reader.shape().columns(),
+        packRows(m_reader.mixed(m_first, m_reader.valueColumn(head)), m_reader.shape().columns(),
             m_rows, m_s.valueDim, m_b.value, m_s.valueRow);
     }
 
@@ -221,7 +132,7 @@ private:
         loadValues(head);
         const std::int64_t ld = m_args.gradOut.dims[1];
         const T* gradOut = m_args.gradOut.as<const T>() + m_first * ld + head * m_s.valueDim;
-        loadPadded(gradOut, ld, m_rows, m_s.valueDim, m_b.gradOut, m_s.valueRow);
+        packRows(gradOut, ld, m_rows, m_s.valueDim, m_b.gradOut, m_s.valueRow);
         packPanels(gradOut, ld, m_rows, m_s.valueDim, m_b.gradOutB, kC * kPanel);
         std::fill(m_b.state, m_b.state + m_s.stateFloats(), 0.0F);
         if (hasBefore())
