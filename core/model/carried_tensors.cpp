@@ -30,20 +30,8 @@ void chooseSpelling(const WeightFolder& found, ModelConfig& config)
         config.prefix = *spelling;
 }
 
-bool isTheSame(const SafetensorEntry& a, const SafetensorEntry& b)
+void findCarried(const WeightFolder& found, ModelConfig& config)
 {
-    return a.dtype == b.dtype && a.shape == b.shape && a.begin == b.begin && a.end == b.end;
-}
-
-} // namespace
-
-Status readFileLayout(const fs::path& folder, ModelConfig& config)
-{
-    std::error_code error;
-    if (config.carries.empty() || (!fs::exists(folder / kSafetensorsFile, error) &&
-                                      !fs::exists(folder / kSafetensorsIndex, error)))
-        return {};
-    MR_ASSIGN(const WeightFolder found, openWeightFolder(folder));
     chooseSpelling(found, config);
     if (config.tieIsOpen)
         config.tiedEmbedding =
@@ -56,6 +44,39 @@ Status readFileLayout(const fs::path& folder, ModelConfig& config)
     for (const auto& [name, file] : found.fileOf)
         if (isCarried(name))
             config.carried.push_back({name, found.files[file], found.entry(name)});
+}
+
+// All but a few tensors of some models are in 16 bits.
+void findWide(const WeightFolder& found, ModelConfig& config)
+{
+    config.wideTensors.clear();
+    const std::string embedding = std::string(config.prefix.model) + "embed_tokens.weight";
+    if (!found.fileOf.contains(embedding) || found.entry(embedding).dtype == "F32")
+        return;
+    for (const auto& [name, file] : found.fileOf)
+        if (found.entry(name).dtype == "F32")
+            config.wideTensors.push_back(name);
+}
+
+bool isTheSame(const SafetensorEntry& a, const SafetensorEntry& b)
+{
+    return a.dtype == b.dtype && a.shape == b.shape && a.begin == b.begin && a.end == b.end;
+}
+
+} // namespace
+
+Status readFileLayout(const fs::path& folder, ModelConfig& config)
+{
+    std::error_code error;
+    if (!fs::exists(folder / kSafetensorsFile, error) &&
+        !fs::exists(folder / kSafetensorsIndex, error))
+        return {};
+    Result<WeightFolder> found = openWeightFolder(folder);
+    if (!found.ok()) // of a model that carries nothing it is reported with the weights
+        return config.carries.empty() ? Status() : found.status();
+    if (!config.carries.empty())
+        findCarried(found.value(), config);
+    findWide(found.value(), config);
     return {};
 }
 

@@ -33,9 +33,9 @@ struct CarriedTensor {
     std::uint64_t bytes() const noexcept { return entry.end - entry.begin; }
 };
 
-// Completes the config of a model within another by what its folder holds: the spelling of names,
-// the carried tensors, and whether the head is the embedding where config.json leaves that open. A
-// folder without weights changes nothing.
+// Completes a config by what its folder holds: the tensors in F32 beside others of 16 bits; of a
+// model within another the spelling of names, the carried tensors, and whether the head is the
+// embedding where config.json leaves that open. A folder without weights changes nothing.
 Status readFileLayout(const std::filesystem::path& folder, ModelConfig& config);
 
 // Reads carried tensors; keeps the file of the last one open.

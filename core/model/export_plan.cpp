@@ -2,7 +2,7 @@
 
 #include "core/base/file.h"
 #include "core/device/adamw.h"
-#include "core/model/safetensors.h"
+#include "core/model/safetensors_header.h"
 
 #include <algorithm>
 #include <array>
@@ -22,6 +22,11 @@ std::uint64_t elementBytes(ExportType type)
     return type == ExportType::F32 ? 4 : 2;
 }
 
+ExportType typeOf(const NamedTensor& tensor, ExportType type)
+{
+    return tensor.isWide ? ExportType::F32 : type;
+}
+
 // One tensor of a saved model: a parameter, or one that is carried.
 struct ExportItem {
     std::string_view name;
@@ -30,13 +35,20 @@ struct ExportItem {
 
     std::uint64_t bytes(ExportType type) const
     {
-        return parameter != nullptr
-                   ? static_cast<std::uint64_t>(parameter->count()) * elementBytes(type)
-                   : carried->bytes();
+        return parameter != nullptr ? static_cast<std::uint64_t>(parameter->count()) *
+                                          elementBytes(typeOf(*parameter, type))
+                                    : carried->bytes();
+    }
+
+    int bits(ExportType type) const
+    {
+        return parameter != nullptr ? static_cast<int>(8 * elementBytes(typeOf(*parameter, type)))
+                                    : safetensorBits(carried->entry.dtype);
     }
 };
 
-// By name, cut so that no shard but one of a single tensor exceeds `limitBytes`.
+// By name, cut so that no shard but one of a single tensor exceeds `limitBytes`. In a shard the
+// widest elements come first, as safetensors writes them: all of them lie aligned.
 std::vector<std::vector<ExportItem>> cutItems(
     const ParamTable& table, ExportType type, std::uint64_t limitBytes)
 {
@@ -56,6 +68,9 @@ std::vector<std::vector<ExportItem>> cutItems(
         shards.back().push_back(item);
         bytes += item.bytes(type);
     }
+    for (std::vector<ExportItem>& shard : shards)
+        std::ranges::stable_sort(shard, std::ranges::greater(),
+            [type](const ExportItem& item) { return item.bits(type); });
     return shards;
 }
 
@@ -72,8 +87,8 @@ SafetensorSource sourceOf(const CarriedTensor& tensor, CarriedReader& reader)
 SafetensorSource sourceOf(
     const NamedTensor& tensor, MasterReader& master, MasterPiece& piece, ExportType type)
 {
-    const std::uint64_t width = elementBytes(type);
-    SafetensorSource source{tensor.name, type == ExportType::F32 ? "F32" : "BF16", tensor.shape,
+    const std::uint64_t width = elementBytes(typeOf(tensor, type));
+    SafetensorSource source{tensor.name, width == 4 ? "F32" : "BF16", tensor.shape,
         static_cast<std::uint64_t>(tensor.count()) * width, {}};
     // The writer asks for pieces of 8 MiB, so every piece begins and ends with an element.
     source.fill = [group = tensor.group, first = tensor.first, width, &master, &piece](
@@ -125,6 +140,35 @@ std::pair<std::size_t, std::size_t> valueAfter(std::string_view text, std::size_
     return {begin, std::min(text.find_first_of(" \t\r\n,}", begin), text.size())};
 }
 
+// Where the values of "dtype" stand: of the config, and of the text part of a model that sees.
+std::vector<std::pair<std::size_t, std::size_t>> dtypeValues(std::string_view text)
+{
+    std::vector<std::pair<std::size_t, std::size_t>> found;
+    std::string_view section; // of the first level
+    int depth = 0;
+    for (std::size_t at = text.find('{'); at < text.size();) {
+        if (text[at] != '"') {
+            depth += text[at] == '{' || text[at] == '[' ? 1 : 0;
+            depth -= text[at] == '}' || text[at] == ']' ? 1 : 0;
+            ++at;
+            continue;
+        }
+        const std::size_t end = std::min(endOfString(text, at), text.size());
+        const std::string_view word = text.substr(at, end - at);
+        const std::size_t next = text.find_first_not_of(" \t\r\n", end);
+        const bool isKey = next != std::string_view::npos && text[next] == ':';
+        at = end;
+        if (isKey && depth == 1)
+            section = word;
+        const bool isOfModel = depth == 1 || (depth == 2 && section == "\"text_config\"");
+        if (!isKey || !isOfModel || (word != "\"dtype\"" && word != "\"torch_dtype\""))
+            continue;
+        found.push_back(valueAfter(text, end));
+        at = found.back().second;
+    }
+    return found;
+}
+
 } // namespace
 
 Status writeShards(const fs::path& folder, const ParamTable& table, MasterReader& master,
@@ -174,33 +218,13 @@ std::string withDtype(std::string_view text, ExportType type)
     const std::string value = type == ExportType::F32 ? "\"float32\"" : "\"bfloat16\"";
     std::string out;
     std::size_t copied = 0;
-    std::size_t at = text.find('{');
-    bool found = false;
-    int depth = 0;
-    while (at < text.size()) {
-        if (text[at] != '"') {
-            depth += text[at] == '{' || text[at] == '[' ? 1 : 0;
-            depth -= text[at] == '}' || text[at] == ']' ? 1 : 0;
-            ++at;
-            continue;
-        }
-        const std::size_t end = std::min(endOfString(text, at), text.size());
-        const std::string_view word = text.substr(at, end - at);
-        const std::size_t next = text.find_first_not_of(" \t\r\n", end);
-        const bool isKey = next != std::string_view::npos && text[next] == ':';
-        at = end;
-        if (!isKey || depth != 1 || (word != "\"dtype\"" && word != "\"torch_dtype\""))
-            continue;
-        const auto [begin, stop] = valueAfter(text, end);
+    for (const auto& [begin, end] : dtypeValues(text)) {
         out += std::string(text.substr(copied, begin - copied)) + value;
-        copied = stop;
-        at = stop;
-        found = true;
+        copied = end;
     }
-    if (!found) {
-        const std::size_t open = text.find('{') + 1;
-        out = std::string(text.substr(0, open)) + "\n  \"torch_dtype\": " + value + ",";
-        copied = open;
+    if (copied == 0) {
+        copied = text.find('{') + 1;
+        out = std::string(text.substr(0, copied)) + "\n  \"torch_dtype\": " + value + ",";
     }
     return out + std::string(text.substr(copied));
 }

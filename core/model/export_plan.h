@@ -19,7 +19,8 @@ namespace mr {
 inline constexpr std::uint64_t kShardBytes = 5'000'000'000;
 
 // model.safetensors, or shards of at most `limitBytes` and their index, with parameters and carried
-// tensors in bytewise name order; a tensor beyond the limit has a shard of its own. A file of the
+// tensors in bytewise name order, the widest elements of a shard first; a tensor beyond the limit
+// has a shard of its own. A file of the
 // other kind left over from an earlier save is removed, because a loader would prefer or miss it.
 Status writeShards(const std::filesystem::path& folder, const ParamTable& table,
     MasterReader& master, ExportType type, std::uint64_t limitBytes);
@@ -28,8 +29,8 @@ Status writeShards(const std::filesystem::path& folder, const ParamTable& table,
 Status writeTensors(const std::filesystem::path& file, const ParamTable& table,
     MasterReader& master, ExportType type);
 
-// `text` (a JSON object) with its dtype field following `type`; every other byte stays. Where
-// it has none, "torch_dtype", which old and new loaders read, is put first.
+// `text` (a JSON object) with its dtype field following `type`, and that of its text_config; every
+// other byte stays. Where it has none, "torch_dtype", which old and new loaders read, is put first.
 std::string withDtype(std::string_view text, ExportType type);
 
 // `text` without what it says of the weights' quantisation.

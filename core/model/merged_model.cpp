@@ -71,7 +71,8 @@ Status MergedModel::read(GroupId group, std::int64_t first, const MasterView& ou
     for (std::size_t i = 0; i < modules.size(); ++i) {
         const AdapterModule& module = modules[i];
         const ParamSlot* slot = m_table.frozen->model.find(group, module.product);
-        add(module, slot->first + module.firstRow * module.in,
+        const std::int64_t begin = slot->first + module.firstRow * module.in;
+        add(module, {group, begin, module.rows * module.in},
             m_factors.empty() ? std::span<const float>() : m_factors[i], first, whole);
     }
     for (const ReplacedRange& range :
@@ -90,28 +91,40 @@ Status MergedModel::replace(
     MasterPiece piece;
     const MasterView trained = piece.view(end - begin);
     MR_TRY(m_adapter.read(group, range.trained + begin - range.model, trained));
+    const ExportType type = typeAt(group, range.model);
     for (std::size_t i = 0; i < trained.high.size(); ++i)
         write(joinHalves(trained.high[i], trained.low[i]),
-            static_cast<std::size_t>(begin - first) + i, out);
+            static_cast<std::size_t>(begin - first) + i, out, type);
     return {};
 }
 
-void MergedModel::write(float value, std::size_t i, const MasterView& out)
+ExportType MergedModel::typeAt(GroupId group, std::int64_t element) const
+{
+    const bool isWide =
+        std::ranges::any_of(wholeModel(m_table).tensors, [&](const NamedTensor& each) {
+            return each.isWide && each.group == group && each.first <= element &&
+                   element < each.first + each.count();
+        });
+    return isWide ? ExportType::F32 : m_type;
+}
+
+void MergedModel::write(float value, std::size_t i, const MasterView& out, ExportType type)
 {
     const std::uint16_t before = out.high[i];
-    const bool isWide = m_type == ExportType::F32;
+    const bool isWide = type == ExportType::F32;
     out.high[i] = isWide ? highHalf(value) : nearestBf16(value);
     out.low[i] = isWide ? lowHalf(value) : std::int16_t{0};
     m_count.unchanged += out.high[i] == before ? 1 : 0;
     ++m_count.elements;
 }
 
-void MergedModel::add(const AdapterModule& module, std::int64_t begin,
+void MergedModel::add(const AdapterModule& module, const MasterRange& range,
     std::span<const float> factors, std::int64_t first, const MasterView& out)
 {
+    const std::int64_t begin = range.first;
     const std::int64_t from = std::max(first, begin);
-    const std::int64_t end =
-        std::min(first + std::ssize(out.high), begin + module.rows * module.in);
+    const std::int64_t end = std::min(first + std::ssize(out.high), begin + range.count);
+    const ExportType type = typeAt(range.group, begin);
     for (std::int64_t at = from; at < end;) {
         const std::int64_t row = (at - begin) / module.in;
         const std::int64_t rowEnd = std::min(end, begin + (row + 1) * module.in);
@@ -127,7 +140,8 @@ void MergedModel::add(const AdapterModule& module, std::int64_t begin,
             const float added =
                 module.scale * m_row[static_cast<std::size_t>(at - begin - row * module.in)];
             const float sum = joinHalves(out.high[i], out.low[i]) + added;
-            write(factors.empty() ? sum : factors[static_cast<std::size_t>(row)] * sum, i, out);
+            write(
+                factors.empty() ? sum : factors[static_cast<std::size_t>(row)] * sum, i, out, type);
         }
     }
 }

@@ -35,7 +35,7 @@ class MergedModel final : public MasterReader
 {
 public:
     // `table` is that of the adapter; `model` reads all of the model beside it. In BF16 the low
-    // halves of what the adapter changes are 0.
+    // halves of what the adapter changes are 0, but for wide tensors.
     MergedModel(
         const ParamTable& table, MasterReader& model, MasterReader& adapter, ExportType type);
 
@@ -46,14 +46,16 @@ public:
 private:
     Status load(GroupId group);
     Status loadFactors(GroupId group);
-    // `begin`: the module's first element in the group of the model. `factors`: of its rows.
-    void add(const AdapterModule& module, std::int64_t begin, std::span<const float> factors,
+    // `range`: the module's elements in the group of the model. `factors`: of its rows.
+    void add(const AdapterModule& module, const MasterRange& range, std::span<const float> factors,
         std::int64_t first, const MasterView& out);
     // As far as the range is in `out`.
     Status replace(
         GroupId group, const ReplacedRange& range, std::int64_t first, const MasterView& out);
     // Element `i` of `out`, in the type of the file.
-    void write(float value, std::size_t i, const MasterView& out);
+    void write(float value, std::size_t i, const MasterView& out, ExportType type);
+    // Of the tensor that has this element of a group of the model.
+    ExportType typeAt(GroupId group, std::int64_t element) const;
 
     const ParamTable& m_table;
     MasterReader& m_model;

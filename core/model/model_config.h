@@ -44,6 +44,7 @@ struct ModelConfig {
     bool tieIsOpen = false; // the files say whether the head is the embedding
     std::span<const std::string_view> carries = {}; // beginnings of names of carried tensors
     std::vector<CarriedTensor> carried;             // known once a folder is read
+    std::vector<std::string> wideTensors;           // likewise: in F32, where the embedding is not
     std::vector<Rope> ropes = {{}}; // at least one; how positions turn, by BlockKind::rope
     double rmsNormEps = 0.0;
     double initializerRange = 0.02;

@@ -277,6 +277,8 @@ ParamTable buildParamTable(const ModelConfig& config)
         b.matrix(SlotKind::Head, config.vocab, config.hidden);
     b.tensor(prefix + "norm.weight", SlotKind::FinalNorm, 0, config.hidden);
     b.tensor(std::string(config.prefix.head) + "lm_head.weight", SlotKind::Head, 0, config.vocab);
+    for (NamedTensor& tensor : b.table.tensors)
+        tensor.isWide = std::ranges::count(config.wideTensors, tensor.name) > 0;
     return std::move(b.table);
 }
 

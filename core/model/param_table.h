@@ -74,6 +74,7 @@ struct NamedTensor {
     GroupId group;
     std::int64_t first = 0;          // element in the group
     std::vector<std::int64_t> shape; // as in the file
+    bool isWide = false;             // saved in F32 even beside others in BF16
     std::int64_t count() const noexcept;
 };
 

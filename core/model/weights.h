@@ -83,9 +83,9 @@ Result<std::string> weightsHash(
 enum class ExportType : std::uint8_t { F32, BF16 };
 
 // Writes a model folder: model.safetensors (sharded at 5 GB with an index), config.json (as read;
-// only its dtype field follows `type`), carried tensors as they are, and every tokenizer and
-// generation file of `carryFrom` unchanged. Files are written whole (temporary file, fsync,
-// rename); the folder is created.
+// only its dtype follows `type`), wide tensors in F32, carried tensors as they are, and every
+// tokenizer and generation file of `carryFrom` unchanged. Files are written whole (temporary file,
+// fsync, rename); the folder is created.
 Status saveModel(const std::filesystem::path& folder, const ModelConfig& config,
     const ParamTable& table, MasterReader& master, ExportType type,
     const std::filesystem::path& carryFrom);

@@ -1,15 +1,11 @@
-// Saving a model folder: exact tensors, shards, carried files, and the config as it was read.
+// Saving a model folder: exact tensors, carried files, and the config as it was read.
 
-#include "core/device/adamw.h"
-#include "core/model/export_plan.h"
-#include "core/model/model_folder.h"
+#include "core/model/filled_model.h"
 #include "core/model/safetensors.h"
 #include "support/test_room.h"
 
 #include <QTest>
 
-#include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -18,36 +14,6 @@ namespace mr::test::tst_save_model {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Model {
-    Model()
-        : config(mr::test::config(tinyConfig()))
-        , table(buildParamTable(config))
-        , master(table)
-        , path(dir.path().toStdString())
-    {
-        (void)master.fill(*initialWeights(config, table, 5)).ok();
-        for (auto& low : master.low) // so that the lower halves are not zero anywhere
-            for (std::size_t i = 0; i < low.size(); ++i)
-                low[i] = static_cast<std::int16_t>(i * 37 % 1000);
-    }
-
-    QTemporaryDir dir;
-    ModelConfig config;
-    ParamTable table;
-    MasterBuffers master;
-    fs::path path;
-};
-
-std::string hashOfFolder(const fs::path& folder)
-{
-    Result<ModelConfig> config = readModelConfig(folder);
-    if (!config.ok())
-        return config.status().message();
-    const ParamTable table = buildParamTable(config.value());
-    auto weights = openWeights(folder, config.value(), table);
-    return weights.ok() ? hashOf(table, *weights.value()) : weights.status().message();
-}
 
 // Saved again: the same files, the same tensors to the byte.
 void expectTheSameModel(const fs::path& folder, const std::vector<const char*>& files)
@@ -87,7 +53,7 @@ private Q_SLOTS:
 
     void savedF32ModelIsTheMasterToTheBit()
     {
-        Model m;
+        FilledModel m;
 
         const Status status =
             saveModel(m.path / "out/deep", m.config, m.table, m.master, ExportType::F32, {});
@@ -99,7 +65,7 @@ private Q_SLOTS:
 
     void savedBf16ModelIsTheHighHalf()
     {
-        Model m;
+        FilledModel m;
 
         QVERIFY(saveModel(m.path / "out", m.config, m.table, m.master, ExportType::BF16, {}).ok());
 
@@ -110,48 +76,9 @@ private Q_SLOTS:
         QCOMPARE(saved.value().dtype, std::string("bfloat16"));
     }
 
-    void shardsKeepTheirLimitAndLoadTheSame()
-    {
-        Model m;
-        put(m.path / "model.safetensors", "left over");
-        put(m.path / "config.json", tinyConfig());
-        const std::uint64_t limit = 2000;
-
-        const Status status = writeShards(m.path, m.table, m.master, ExportType::F32, limit);
-
-        QVERIFY2(status.ok(), status.message().c_str());
-        QCOMPARE(hashOfFolder(m.path), hashOf(m.table, m.master));
-        const auto index = nlohmann::json::parse(contents(m.path / "model.safetensors.index.json"));
-        QCOMPARE(index["metadata"]["total_size"].get<std::int64_t>(), 4 * m.table.parameters);
-        std::map<std::string, std::vector<std::string>> shards;
-        for (const auto& item : index["weight_map"].items())
-            shards[item.value().get<std::string>()].push_back(item.key());
-        QVERIFY(shards.size() > 2);
-        for (const auto& [file, names] : shards) {
-            const auto reader = std::move(SafetensorsReader::open(m.path / file)).value();
-            std::uint64_t bytes = 0;
-            for (const std::string& name : names)
-                bytes += reader.entries().at(name).end - reader.entries().at(name).begin;
-            QVERIFY(bytes <= limit || names.size() == 1);
-        }
-    }
-
-    void fileCarriesTheMetadataLoadersAskFor()
-    {
-        Model m;
-        QVERIFY(writeShards(m.path, m.table, m.master, ExportType::F32, kShardBytes).ok());
-
-        const std::string bytes = contents(m.path / "model.safetensors");
-
-        QVERIFY(has(bytes.substr(8, 64), R"({"__metadata__":{"format":"pt"},)"));
-        QCOMPARE(static_cast<unsigned char>(bytes[0]) % 8, 0); // the data begins aligned
-        for (const auto& entry : fs::directory_iterator(m.path))
-            QVERIFY(!has(entry.path().filename().string(), ".part"));
-    }
-
     void tokenizerAndGenerationFilesAreCarriedUnchanged()
     {
-        Model m;
+        FilledModel m;
         fs::create_directories(m.path / "from/tokenizer_folder");
         const std::vector<std::string> carried = {"tokenizer.model", "tokenizer.json",
             "tokenizer_config.json", "special_tokens_map.json", "generation_config.json",
@@ -188,7 +115,7 @@ private Q_SLOTS:
     void aLinkOutOfTheFolderIsNotCarried()
     {
         QFETCH(QString, name);
-        Model m;
+        FilledModel m;
         const fs::path file = m.path / "models--a--b/snapshots/1" / name.toStdString();
         fs::create_directories(file.parent_path());
         put(m.path / "private", "[1]");
@@ -208,7 +135,7 @@ private Q_SLOTS:
 
     void linksWithinTheFolderAndItsCacheAreCarried()
     {
-        Model m;
+        FilledModel m;
         const fs::path snapshot = m.path / "models--a--b/snapshots/1";
         fs::create_directories(snapshot / "more");
         fs::create_directories(m.path / "models--a--b/blobs");
@@ -230,7 +157,7 @@ private Q_SLOTS:
 
     void whatIsNamedJsonAndIsNoneIsNotCarried()
     {
-        Model m;
+        FilledModel m;
         fs::create_directories(m.path / "from");
         put(m.path / "from/added_tokens.json", "-----BEGIN OPENSSH PRIVATE KEY-----");
 
@@ -245,7 +172,7 @@ private Q_SLOTS:
 
     void tokenizerFileOfAScratchModelGetsTheNameLoadersLookFor()
     {
-        Model m;
+        FilledModel m;
         put(m.path / "my_own.spm", "pieces");
 
         QVERIFY(saveModel(
@@ -261,7 +188,7 @@ private Q_SLOTS:
 
     void sourceFolderIsNeverOverwritten()
     {
-        Model m;
+        FilledModel m;
         put(m.path / "model.safetensors", "precious");
 
         const Status status =
@@ -269,21 +196,6 @@ private Q_SLOTS:
 
         QVERIFY(has(status.message(), "overwrite"));
         QCOMPARE(contents(m.path / "model.safetensors"), std::string("precious"));
-    }
-
-    void configKeepsEveryByteButItsDtype()
-    {
-        const auto bf16 = [](const char* text) { return withDtype(text, ExportType::BF16); };
-        QCOMPARE(bf16("{ \"a\" : [1,\t2.50], \"torch_dtype\" :\n\"float32\" , \"b\":1e-05}"),
-            std::string("{ \"a\" : [1,\t2.50], \"torch_dtype\" :\n\"bfloat16\" , \"b\":1e-05}"));
-        QCOMPARE(bf16("{\"dtype\":null}"), std::string("{\"dtype\":\"bfloat16\"}"));
-        QCOMPARE(bf16("{\"x\":{\"dtype\":\"a\"},\"y\":\"dtype\",\"dtype\":\"q\"}"),
-            std::string("{\"x\":{\"dtype\":\"a\"},\"y\":\"dtype\",\"dtype\":\"bfloat16\"}"));
-        QCOMPARE(bf16("{\"x\":\"\\\"dtype\\\":\",\"dtype\":\"q\"}"),
-            std::string("{\"x\":\"\\\"dtype\\\":\",\"dtype\":\"bfloat16\"}"));
-        const auto added = nlohmann::json::parse(bf16("{\"a\":1}"));
-        QVERIFY(added["torch_dtype"] == "bfloat16" && added["a"] == 1);
-        QCOMPARE(withDtype(tinyConfig(), ExportType::F32), tinyConfig());
     }
 
     void publishedModelsComeBackByteForByte()

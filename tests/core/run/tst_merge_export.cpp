@@ -56,6 +56,7 @@ private Q_SLOTS:
     void weightsAreThosePeftMerges();
     void aMergedRunAnswersAsItsAdapterDoes_data();
     void aMergedRunAnswersAsItsAdapterDoes();
+    void aTensorInF32BesideOthersIsMergedInF32();
     void badInputIsRefusedAndLeavesNothing();
 
 private:
@@ -150,6 +151,37 @@ void TestMergeExport::aMergedRunAnswersAsItsAdapterDoes()
     QVERIFY(std::abs(lossOf(m_rig, m_rig.model.path()) - apart) > 0.05);
     QVERIFY(fs::exists(folder.path("out/tokenizer.model")));
     QCOMPARE(modelPlaceOf(folder.path("out")).value().adapter, std::string());
+}
+
+void TestMergeExport::aTensorInF32BesideOthersIsMergedInF32()
+{
+    const std::string name = "model.layers.0.mlp.down_proj.weight";
+    const Folder folder;
+    ModelConfig config = readModelConfig(m_rig.model.path()).value();
+    config.wideTensors = {name};
+    const ParamTable table = buildParamTable(config);
+    QVERIFY(saveModel(folder.path("mixed"), config, table, *initialWeights(config, table, 9),
+        ExportType::BF16, m_rig.model.path())
+                .ok());
+    RunSpec spec = m_rig.spec("mixed");
+    spec.modelDir = folder.path("mixed");
+    spec.method = "lora";
+    spec.rank = 2;
+    spec.learningRate = 3e-2;
+    const Outcome run = m_rig.train(spec, *m_device);
+    QVERIFY2(run.ended.ok(), run.ended.message().c_str());
+    const ModelPlace place = modelPlaceOf(run.dir.string()).value();
+
+    QVERIFY(exportMerged(place, folder.path("half"), {ExportType::BF16}).ok());
+    QVERIFY(exportMerged(place, folder.path("wide"), {ExportType::F32}).ok());
+
+    QVERIFY(
+        tensorOf(folder.path("half"), name).values == tensorOf(folder.path("wide"), name).values);
+    QVERIFY(
+        tensorOf(folder.path("half"), name).values != tensorOf(folder.path("mixed"), name).values);
+    const std::string other = "model.layers.0.mlp.up_proj.weight";
+    QVERIFY(
+        tensorOf(folder.path("half"), other).values != tensorOf(folder.path("wide"), other).values);
 }
 
 void TestMergeExport::badInputIsRefusedAndLeavesNothing()
