@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -27,6 +28,13 @@ const ParamSlot* linearSlot(const ParamTable& model, const NamedTensor& tensor)
     constexpr SlotKind kLinear[] = {
         SlotKind::Qkv, SlotKind::AttnOut, SlotKind::GateUp, SlotKind::Down};
     return std::ranges::count(kLinear, slot.kind) > 0 ? &slot : nullptr;
+}
+
+// First letter of "12.mlp.up_proj" in "model.layers.12.mlp.up_proj".
+std::size_t beginOfBlock(const std::string& module)
+{
+    constexpr std::string_view kBefore = "layers.";
+    return module.find(kBefore) + kBefore.size();
 }
 
 // "q_proj" of "model.layers.0.self_attn.q_proj".
@@ -199,6 +207,34 @@ Status keepTargets(std::vector<AdapterModule>& modules, const AdapterSettings& s
     return {};
 }
 
+std::string escaped(const std::string& name)
+{
+    std::string out;
+    for (const char letter : name)
+        out += letter == '.' ? std::string("\\.") : std::string(1, letter);
+    return out;
+}
+
+// An expression for the whole names of these modules, and no others.
+std::string expressionOf(const std::vector<AdapterModule>& modules)
+{
+    std::map<std::string, std::set<std::int64_t>> blocksOf; // by the name within a block
+    for (const AdapterModule& module : modules) {
+        const std::string rest = module.name.substr(beginOfBlock(module.name));
+        blocksOf[escaped(rest.substr(rest.find('.') + 1))].insert(blockOf(module.name));
+    }
+    std::map<std::set<std::int64_t>, std::vector<std::string>> namesOf;
+    for (const auto& [name, blocks] : blocksOf)
+        namesOf[blocks].push_back(name);
+    const std::string& first = modules.front().name;
+    const std::string prefix = escaped(first.substr(0, beginOfBlock(first)));
+    std::vector<std::string> parts;
+    for (const auto& [blocks, names] : namesOf)
+        parts.push_back(fmt::format(
+            "{}(?:{})\\.(?:{})", prefix, fmt::join(blocks, "|"), fmt::join(names, "|")));
+    return fmt::format("{}", fmt::join(parts, "|"));
+}
+
 } // namespace
 
 bool isTarget(const std::string& module, const std::string& entry)
@@ -208,8 +244,7 @@ bool isTarget(const std::string& module, const std::string& entry)
 
 std::int64_t blockOf(const std::string& module)
 {
-    constexpr std::string_view kBefore = "layers.";
-    return std::stoll(module.substr(module.find(kBefore) + kBefore.size()));
+    return std::stoll(module.substr(beginOfBlock(module)));
 }
 
 bool isLinear(const ParamTable& model, const NamedTensor& tensor)
@@ -224,6 +259,24 @@ Result<std::vector<AdapterModule>> adapterModules(
     MR_TRY(keepTargets(modules, settings));
     MR_TRY(setRanks(modules, settings));
     return modules;
+}
+
+Result<AdapterSettings> settingsForPeft(const ParamTable& model, const AdapterSettings& settings)
+{
+    MR_ASSIGN(const std::vector<AdapterModule> modules, adapterModules(model, settings));
+    AdapterSettings named = settings;
+    if (model.isWrapped || (!settings.layers.empty() && !settings.targetPattern.empty())) {
+        named.targetPattern = expressionOf(modules);
+        named.targets.clear();
+        named.excluded.clear();
+        named.layers.clear();
+    } else if (!settings.layers.empty() && settings.targets.empty()) {
+        std::set<std::string> names;
+        for (const AdapterModule& module : modules)
+            names.insert(lastName(module.name));
+        named.targets.assign(names.begin(), names.end());
+    }
+    return named;
 }
 
 } // namespace mr

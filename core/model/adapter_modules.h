@@ -29,4 +29,8 @@ std::int64_t blockOf(const std::string& module);
 Result<std::vector<AdapterModule>> adapterModules(
     const ParamTable& model, const AdapterSettings& settings);
 
+// `settings` in words that PEFT takes for the same modules. In a model within another, ends of
+// names are those of towers, too; and PEFT takes numbers of layers beside a list of targets alone.
+Result<AdapterSettings> settingsForPeft(const ParamTable& model, const AdapterSettings& settings);
+
 } // namespace mr

@@ -171,11 +171,13 @@ Status savePeft(const fs::path& folder, const PeftConfig& config, const ParamTab
         return Status::error(
             ErrorKind::Io, "create folder " + folder.string() + ": " + error.message());
     const ParamTable files = peftTable(table);
+    PeftConfig named = config;
+    MR_ASSIGN(named.settings, settingsForPeft(wholeModel(table), config.settings));
     MR_TRY(writeTensors(folder / kWeightsFile, files, master, type));
     if (!config.baseHash.empty())
         MR_TRY(replaceFile(folder / kHashFile, baseText(config)));
     return replaceFile(
-        folder / kConfigFile, peftConfigText(config, files.tensors.size() > table.tensors.size()));
+        folder / kConfigFile, peftConfigText(named, files.tensors.size() > table.tensors.size()));
 }
 
 } // namespace mr
