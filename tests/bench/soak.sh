@@ -7,11 +7,12 @@ root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.." && pwd)
 usage() {
     cat <<'TEXT'
 tests/bench/soak.sh [--kills N] [--policy P[,P...]] [--folder F] [--steps N] [--every N] [--seed N]
-              [--precision P] [--device D] [--threads N] [--with OPTIONS]
+              [--precision P] [--device D] [--threads N] [--model M --data T] [--with OPTIONS]
 tests/bench/soak.sh --fuzz [options of fuzz.sh]    the fuzz targets instead, 20 minutes each
 tests/bench/soak.sh --ptx [--help]                 the PTX machine instead: all that the gate leaves out
 
-Trains the bundled sample under each policy, kills it N times (default 100), and prints a table.
+Trains the bundled sample, or the model of folder M on T, under each policy, kills it N times
+(default 100), and prints a table.
 P is a policy and its options, as ssd-vertical:late=0.5:tile=64KiB; the default is all policies.
 lora/P trains an adapter under it, qlora/P one beside a model in 4 bits, layers/P some layers,
 modules/P an adapter and the embedding, tokens/P an adapter and rows of the embedding,
@@ -31,6 +32,8 @@ every=2
 precision=bf16
 threads=1
 device=cpu
+model=$root/resources/sample/model
+data=$root/resources/sample/train.jsonl
 more=
 seed=$((RANDOM * 32768 + RANDOM))
 place=${TMPDIR:-/tmp}
@@ -68,6 +71,8 @@ while [ $# -gt 0 ]; do
     --precision) precision=$2 ;;
     --threads) threads=$2 ;;
     --device) device=$2 ;;
+    --model) model=$2 ;;
+    --data) data=$2 ;;
     --with) more=$2 ;;
     *) usage >&2 && exit 2 ;;
     esac
@@ -103,7 +108,7 @@ command_of() {
     tokens/*) trained=(--method lora --rank 4 --trainable-tokens 20-40,300) ;;
     esac
     IFS=: read -ra parts <<<"${1#*/}"
-    arguments=(--model "$root/resources/sample/model" --data "$root/resources/sample/train.jsonl"
+    arguments=(--model "$model" --data "$data"
         --seq-len 48 --micro-batch 2 --accumulate 2 --lr "$rate" --precision "$precision" --device "$device"
         --threads "$threads" --steps "$steps" --eval-every 4 --hold-out 0.01 --checkpoint-every "$every"
         --policy "${parts[0]}" ${trained[@]+"${trained[@]}"})
