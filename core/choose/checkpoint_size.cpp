@@ -113,8 +113,14 @@ std::uint64_t exportBytes(const RunSetup& setup)
         return bytes;
     }
     const ParamTable& table = wholeModel(setup.table);
-    return static_cast<std::uint64_t>(table.parameters) * sizeOf(setup.micro.compute) +
-           table.tensors.size() * kEntryBytes + carriedBytes(setup);
+    std::uint64_t bytes = carriedBytes(setup);
+    for (const NamedTensor& tensor : table.tensors) {
+        const DType type = tensor.isWide ? DType::F32 : setup.micro.compute;
+        bytes += static_cast<std::uint64_t>(tensor.count()) * sizeOf(type) + kEntryBytes;
+    }
+    for (const CarriedTensor& tensor : table.carried)
+        bytes += tensor.bytes() + kEntryBytes;
+    return bytes;
 }
 
 std::uint64_t checkpointBytes(const RunSetup& setup)
