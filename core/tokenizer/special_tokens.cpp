@@ -166,9 +166,14 @@ TokenId idOfConfig(const fs::path& folder, const char* name)
     if (!fs::exists(file, ignored))
         return -1;
     Result<nlohmann::json> object = readJsonObject(file);
-    if (!object.ok() || !object.value().contains(name))
+    if (!object.ok())
         return -1;
-    const nlohmann::json& value = object.value()[name];
+    const nlohmann::json* config = &object.value();
+    if (!config->contains(name) && config->contains("text_config")) // of a model that sees
+        config = &(*config)["text_config"];
+    if (!config->contains(name))
+        return -1;
+    const nlohmann::json& value = (*config)[name];
     const nlohmann::json& id = value.is_array() && !value.empty() ? value[0] : value;
     const bool inRange = id.is_number_integer() && id.get<std::int64_t>() >= 0 &&
                          id.get<std::int64_t>() <= kMaxTokenId;

@@ -290,6 +290,14 @@ void TstBpeTokenizer::bosAndEosFollowTheFiles()
     QCOMPARE(tokenizer->bos(), kSmallBpeBos);
     QCOMPARE(tokenizer->eos(), kSmallBpeEnd);
     QVERIFY(!tokenizer->addsBos());
+
+    folder.write("config.json", // of a model that sees
+        R"({"bos_token_id": 263, "text_config": {"bos_token_id": 264, "eos_token_id": 262}})");
+    tokenizer = openOrFail(folder.path());
+    QCOMPARE(tokenizer->bos(), kSmallBpeEos);
+    QCOMPARE(tokenizer->eos(), kSmallBpeBos);
+    folder.write("config.json", R"({"text_config": [262]})");
+    QCOMPARE(openOrFail(folder.path())->eos(), -1);
 }
 
 void TstBpeTokenizer::threadsEncodeAtOnce()
