@@ -43,7 +43,7 @@ enum class WindowRule : std::uint8_t {
 enum class StillRule : std::uint8_t {
     None,       // every layer turns
     Listed,     // those with 0 in no_rope_layers, or every no_rope_layer_interval-th
-    FullLayers, // those without a window, where others have one
+    FullLayers, // those without a window, where sliding_window is not null
     All         // every layer, unless position_embedding_type is "rope"
 };
 

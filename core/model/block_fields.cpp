@@ -285,7 +285,8 @@ void readBlockKinds(JsonFields& f, const FamilySource& from, ModelConfig& c)
     }
     if (!f.status().ok())
         return;
-    if (from.traits.still == StillRule::FullLayers && anyOf(windowed))
+    // The class asks whether the model has a window, and not whether a layer has it.
+    if (from.traits.still == StillRule::FullLayers && readWindowLength(f, from) > 0)
         for (std::size_t i = 0; i < still.size(); ++i)
             still[i] = windowed[i] == 0 ? 1 : 0;
     for (std::size_t i = 0; i < still.size(); ++i) {

@@ -134,6 +134,10 @@ private Q_SLOTS:
             config(exaone(R"("sliding_window": null, "sliding_window_pattern": null)"));
         QCOMPARE(windowed(small), std::string("00000000"));
         QCOMPARE(turning(small), std::string("11111111"));
+        const ModelConfig unused =
+            config(exaone(R"("sliding_window": 3, "sliding_window_pattern": 1)"));
+        QCOMPARE(windowed(unused), std::string("00000000"));
+        QCOMPARE(turning(unused), std::string("00000000"));
         QVERIFY(has(refusal(exaone(R"("sliding_window": 3, "sliding_window_pattern": "LLG")")),
             "last layer"));
         QVERIFY(has(
