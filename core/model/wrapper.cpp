@@ -12,30 +12,31 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::array<std::string_view, 1> kGemma3Texts = {"gemma3_text"};
-constexpr std::array<std::string_view, 2> kMistral3Texts = {"ministral3", "mistral"};
-constexpr std::array<std::string_view, 1> kQwen35Texts = {"qwen3_5_text"};
+constexpr std::array<WrappedText, 1> kGemma3Texts = {{{"gemma3_text",
+    R"({"vocab_size": 262208, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
+        "max_position_embeddings": 131072, "rms_norm_eps": 1e-6, "hidden_activation":
+        "gelu_pytorch_tanh"})"}}};
+constexpr std::array<WrappedText, 2> kMistral3Texts = {{
+    {"ministral3",
+        R"({"head_dim": 128, "hidden_size": 4096, "intermediate_size": 14336,
+        "max_position_embeddings": 262144, "num_attention_heads": 32, "num_hidden_layers": 34,
+        "num_key_value_heads": 8, "rms_norm_eps": 1e-5, "vocab_size": 131072})"},
+    {"mistral",
+        R"({"hidden_size": 4096, "intermediate_size": 14336, "max_position_embeddings": 131072,
+        "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8,
+        "rms_norm_eps": 1e-6, "vocab_size": 32000})"},
+}};
+constexpr std::array<WrappedText, 1> kQwen35Texts = {{{"qwen3_5_text", "{}"}}};
 constexpr std::array<std::string_view, 4> kQwen35Carried = {
     "model.visual.", "visual.", "mtp.", "model.mtp."};
 constexpr std::array<std::string_view, 4> kTowers = {"vision_tower.", "multi_modal_projector.",
     "model.vision_tower.", "model.multi_modal_projector."};
 
-constexpr std::string_view kGemma3Text =
-    R"({"vocab_size": 262208, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
-        "max_position_embeddings": 131072, "rms_norm_eps": 1e-6, "hidden_activation":
-        "gelu_pytorch_tanh"})";
-constexpr std::string_view kMistral3Text =
-    R"({"head_dim": 128, "hidden_size": 5120, "intermediate_size": 32768,
-        "max_position_embeddings": 131072, "num_attention_heads": 32, "num_hidden_layers": 40,
-        "num_key_value_heads": 8, "rms_norm_eps": 1e-5, "rope_theta": 1000000000.0,
-        "sliding_window": null, "vocab_size": 131072})";
-
 constexpr std::array<WrapperTraits, 3> kWrappers = {{
-    {"Gemma3ForConditionalGeneration", "gemma3", kGemma3Texts, kGemma3Text, kSpellings[2], kTowers},
-    {"Mistral3ForConditionalGeneration", "mistral3", kMistral3Texts, kMistral3Text, kSpellings[2],
-        kTowers},
-    {"Qwen3_5ForConditionalGeneration", "qwen3_5", kQwen35Texts, "{}", kSpellings[1],
-        kQwen35Carried, false},
+    {"Gemma3ForConditionalGeneration", "gemma3", kGemma3Texts, kSpellings[2], kTowers},
+    {"Mistral3ForConditionalGeneration", "mistral3", kMistral3Texts, kSpellings[2], kTowers},
+    {"Qwen3_5ForConditionalGeneration", "qwen3_5", kQwen35Texts, kSpellings[1], kQwen35Carried,
+        false},
 }};
 
 // Fields of both levels that say different things by nature.
@@ -114,8 +115,9 @@ Result<json> textConfig(const WrapperTraits& wrapper, const json& config, const 
     json inner = *found;
     const std::string type = inner.value("model_type", json()).is_string()
                                  ? inner["model_type"].get<std::string>()
-                                 : std::string(wrapper.texts.back());
-    if (!isOne(wrapper.texts, type))
+                                 : std::string(wrapper.texts.back().modelType);
+    const auto text = std::ranges::find(wrapper.texts, type, &WrappedText::modelType);
+    if (text == wrapper.texts.end())
         return refuse("field \"text_config.model_type\" is " + shown(json(type)) +
                       ", which is not supported within " + std::string(wrapper.name));
     MR_TRY(checkLevels(config, inner, source));
@@ -124,10 +126,9 @@ Result<json> textConfig(const WrapperTraits& wrapper, const json& config, const 
     for (const std::string_view key : kLifted)
         if (!inner.contains(key) && config.contains(key))
             inner[std::string(key)] = config[std::string(key)];
-    const bool hasRope = inner.contains("rope_parameters") || type != wrapper.texts.back();
-    const json missing = json::parse(wrapper.missingText);
+    const json missing = json::parse(text->missing);
     for (const auto& item : missing.items())
-        if (!inner.contains(item.key()) && !(hasRope && item.key() == "rope_theta"))
+        if (!inner.contains(item.key()))
             inner[item.key()] = item.value();
     if (!inner.contains("tie_word_embeddings"))
         inner["tie_word_embeddings"] = wrapper.tiedByDefault;

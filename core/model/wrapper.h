@@ -6,8 +6,8 @@
 // Threads  Pure.
 // Errors   InvalidArgument names both fields where the two levels contradict each other, or a text
 //          part that is not supported.
-// Source   reference: families_2026 section 2.1; the defaults are those of the transformers config
-//          class.
+// Source   reference: families_2026 section 2.1. transformers completes text_config from the class
+//          of the text; the defaults of the wrapper's class count where text_config is missing.
 
 #pragma once
 
@@ -33,12 +33,16 @@ struct TensorPrefix {
 inline constexpr std::array<TensorPrefix, 3> kSpellings = {
     {{"model.", ""}, {"model.language_model.", ""}, {"language_model.model.", "language_model."}}};
 
+struct WrappedText {
+    std::string_view modelType;
+    std::string_view missing; // fields that may be missing, as JSON: the defaults of its own class
+};
+
 struct WrapperTraits {
-    std::string_view name;                   // architectures[0]
-    std::string_view modelType;              // model_type
-    std::span<const std::string_view> texts; // model_type of the text part; the last: if missing
-    std::string_view missingText;            // fields of the text part that may be missing, as JSON
-    TensorPrefix prefix;                     // of published files
+    std::string_view name;                     // architectures[0]
+    std::string_view modelType;                // model_type
+    std::span<const WrappedText> texts;        // the last: if model_type is missing
+    TensorPrefix prefix;                       // of published files
     std::span<const std::string_view> carried; // beginnings of names
     bool tiedByDefault = true;
 };

@@ -103,13 +103,14 @@ class TestWrapper : public QObject
     Q_OBJECT
 
 private Q_SLOTS:
-    void theTextPartIsReadWithDefaultsOfTheWrapper()
+    void theTextPartIsReadWithDefaultsOfItsOwnClass()
     {
         const ModelConfig c = config(wrapped("", kUntied));
         QCOMPARE(c.architecture, std::string("Mistral3ForConditionalGeneration"));
-        QVERIFY(c.isWrapped && !c.tiedEmbedding && c.window() == 0);
-        QCOMPARE(c.ropes.front().theta, 1e9);
-        QCOMPARE(c.rmsNormEps, 1e-5);
+        QVERIFY(c.isWrapped && !c.tiedEmbedding);
+        QCOMPARE(c.window(), std::int64_t{4096});
+        QCOMPARE(c.ropes.front().theta, 1e4);
+        QCOMPARE(c.rmsNormEps, 1e-6);
         const ModelConfig own = config(wrapped(R"("pad_token_id": 3)",
             R"("rope_theta": 50.0, "sliding_window": 7, "tie_word_embeddings": true)"));
         QVERIFY(own.ropes.front().theta == 50.0 && own.window() == 7);
@@ -120,6 +121,7 @@ private Q_SLOTS:
         std::string ministral = wrapped("", kUntied);
         ministral.replace(ministral.find("\"mistral\""), 9, "\"ministral3\"");
         QCOMPARE(config(ministral).ropes.front().theta, 1e6);
+        QCOMPARE(config(ministral).rmsNormEps, 1e-5);
         QVERIFY(!config(kQwen35).tiedEmbedding);
         const ModelConfig gemma = config(
             R"({"architectures": ["Gemma3ForConditionalGeneration"], "model_type": "gemma3",
@@ -127,6 +129,16 @@ private Q_SLOTS:
                 "hidden_size": 8, "intermediate_size": 4, "num_hidden_layers": 6,
                 "model_type": "gemma3_text", "sliding_window": 4}})");
         QVERIFY(gemma.vocab == 262208 && gemma.block.heads == 8 && gemma.tiedEmbedding);
+    }
+
+    // Its class leaves the cap out, which the class of the text alone applies.
+    void aCapOfLogitsWithinGemma3IsRefused()
+    {
+        QVERIFY(has(refusal(
+                        R"({"architectures": ["Gemma3ForConditionalGeneration"], "text_config": {
+                "hidden_size": 8, "intermediate_size": 4, "num_hidden_layers": 6,
+                "final_logit_softcapping": 30.0, "sliding_window": 4}})"),
+            "text_config.final_logit_softcapping"));
     }
 
     // Without files to look at, names are those of the published models.
