@@ -21,8 +21,10 @@ import pathlib
 import numpy
 import torch
 import torch.nn.functional as F
+import transformers
 
 from make_goldens import COMMON, SMALL, classes, run, save_config
+from make_variant_goldens import in_float64
 
 SEEDS = 32
 SEQUENCES, TOKENS = 2, 16
@@ -32,6 +34,20 @@ CASES = {
     "qwen3": ("Qwen3", dict(SHAPE, rms_norm_eps=1e-6, tie_word_embeddings=False)),
     "gemma2": ("Gemma2", dict(SHAPE, rms_norm_eps=1e-6, sliding_window=6, query_pre_attn_scalar=16,
                               attn_logit_softcapping=4.0, final_logit_softcapping=8.0)),
+}
+# Fields of config.json; float64 by make_variant_goldens.py.
+NEWER = SHAPE | COMMON | dict(rms_norm_eps=1e-6, pad_token_id=0, tie_word_embeddings=False)
+NEWER_CASES = {
+    # With an epsilon of 1e-6 the norm of what the rule gives takes float32 5e-5 away from float64.
+    "qwen3_5": dict(NEWER, model_type="qwen3_5_text", rms_norm_eps=1e-3,
+                    layer_types=["linear_attention", "full_attention"], linear_num_key_heads=2,
+                    linear_num_value_heads=4, linear_key_head_dim=16, linear_value_head_dim=16,
+                    linear_conv_kernel_dim=4,
+                    rope_parameters=dict(rope_type="default", rope_theta=1e4,
+                                         partial_rotary_factor=0.5)),
+    "olmo3": dict(NEWER, model_type="olmo3", sliding_window=6,
+                  layer_types=["sliding_attention", "full_attention"]),
+    "glm4": dict(NEWER, model_type="glm4", attention_bias=True),
 }
 IDS_KEY = 0xFFFF
 
@@ -57,8 +73,13 @@ def made_weights(model, family, seed):
     weights = {}
     for index, (name, p) in enumerate(sorted(model.named_parameters())):
         level = (philox_words(seed << 16 | index, p.numel()) >> 24) - 128
-        if p.dim() == 1:
-            values = (0.0 if family.startswith("Gemma") else 1.0) + (level >> 2) / 128.0
+        one_plus = family.startswith(("Gemma", "qwen3_5")) and "linear_attn" not in name
+        if name.endswith(("A_log", "dt_bias", "conv1d.weight")):
+            values = level / 128.0
+        elif name.endswith(".bias"):
+            values = level / 512.0
+        elif p.dim() == 1:
+            values = (0.0 if one_plus else 1.0) + (level >> 2) / 128.0
         elif "embed_tokens" in name or "lm_head" in name:
             values = level / 128.0
         else:
@@ -68,12 +89,10 @@ def made_weights(model, family, seed):
     return weights
 
 
-def run_bf16(config, family, weights, ids):
-    torch.set_default_dtype(torch.bfloat16)
-    model = classes(family)[1](config)
-    torch.set_default_dtype(torch.float32)
+def outcome(model, weights, ids):
+    """-> loss and gradients of a model in bfloat16"""
     model.load_state_dict({n: w.bfloat16() for n, w in weights.items()},
-                          strict=not config.tie_word_embeddings)
+                          strict=not model.config.tie_word_embeddings)
     model.tie_weights()
     logits = model(input_ids=ids[:, :-1]).logits
     assert logits.dtype == torch.bfloat16
@@ -82,21 +101,69 @@ def run_bf16(config, family, weights, ids):
     return loss.item(), {n: p.grad.double() for n, p in model.named_parameters()}
 
 
+class Older:
+    """Llama, Qwen 3, Gemma 2: float64 by make_goldens.py."""
+
+    def __init__(self, name):
+        self.family, arguments = CASES[name]
+        config_class, self.model_class = classes(self.family)
+        attention = "in_its_type" if self.family == "Gemma2" else "sdpa"
+        self.exact_config = config_class(**COMMON, **arguments, attn_implementation=attention)
+        self.config = config_class(**COMMON, **arguments)
+        self.model = self.model_class(self.exact_config)
+
+    def exact(self, weights, ids):
+        _, loss, grads = run(self.exact_config, self.family, weights, ids, torch.ones_like(ids),
+                             torch.float64)
+        return loss, grads
+
+    def narrow(self):
+        torch.set_default_dtype(torch.bfloat16)
+        model = self.model_class(self.config)
+        torch.set_default_dtype(torch.float32)
+        return model
+
+    def save_config(self, folder):
+        save_config(folder, self.config, self.family, True)
+
+
+class Newer:
+    def __init__(self, name):
+        self.fields = dict(NEWER_CASES[name])
+        self.family = self.fields["model_type"]
+        self.config = transformers.AutoConfig.for_model(**self.fields)
+        self.model = self.made(torch.float32)
+
+    def made(self, dtype, **rest):
+        torch.set_default_dtype(dtype)
+        model = transformers.AutoModelForCausalLM.from_config(self.config, dtype=dtype, **rest)
+        torch.set_default_dtype(torch.float32)
+        return model
+
+    def exact(self, weights, ids):
+        model = self.made(torch.float32, attn_implementation="eager")
+        model.load_state_dict({n: w.float() for n, w in weights.items()})
+        loss, grads = in_float64(model, dict(model.named_parameters()), list(ids))
+        return loss, {n: torch.from_numpy(g) for n, g in grads.items()}
+
+    def narrow(self):
+        return self.made(torch.bfloat16)
+
+    def save_config(self, folder):
+        text = json.dumps(self.fields, indent=2, sort_keys=True)
+        (folder / "config.json").write_text(text + "\n")
+
+
 def make(out, name):
-    family, arguments = CASES[name]
-    config_class, model_class = classes(family)
-    exact_attention = "in_its_type" if family == "Gemma2" else "sdpa"
-    exact_config = config_class(**COMMON, **arguments, attn_implementation=exact_attention)
-    config = config_class(**COMMON, **arguments)
-    model = model_class(exact_config)
+    case = Older(name) if name in CASES else Newer(name)
     seeds, squares, loss_square = [], {}, 0.0
     for seed in range(SEEDS):
-        weights = made_weights(model, family, seed)
+        weights = made_weights(case.model, case.family, seed)
         words = philox_words(seed << 16 | IDS_KEY, SEQUENCES * (TOKENS + 1))
         # No token of padding, whose embedding PyTorch leaves without the gradient of its lookup.
-        ids = torch.tensor(3 + words % (config.vocab_size - 3)).view(SEQUENCES, TOKENS + 1)
-        _, loss, grads = run(exact_config, family, weights, ids, torch.ones_like(ids), torch.float64)
-        loss16, grads16 = run_bf16(config, family, weights, ids)
+        ids = torch.tensor(3 + words % (case.config.vocab_size - 3)).view(SEQUENCES, TOKENS + 1)
+        loss, grads = case.exact(weights, ids)
+        loss16, grads16 = outcome(case.narrow(), weights, ids)
         seeds.append({"loss": loss, "norms": {n: g.norm().item() for n, g in grads.items()}})
         loss_square += (loss16 - loss) ** 2 / SEEDS
         for n, g in grads.items():
@@ -104,7 +171,7 @@ def make(out, name):
             squares[n] = squares.get(n, 0.0) + error ** 2 / SEEDS
     folder = out / name
     folder.mkdir(parents=True, exist_ok=True)
-    save_config(folder, config, family, True)
+    case.save_config(folder)
     report = {"sequences": SEQUENCES, "tokens": TOKENS, "loss_rms": loss_square ** 0.5,
               "rms": {n: s ** 0.5 for n, s in sorted(squares.items())}, "seeds": seeds}
     text = json.dumps(rounded(report), indent=None, separators=(",", ":"), sort_keys=True)
@@ -126,7 +193,7 @@ def main():
     tests = pathlib.Path(__file__).resolve().parent.parent
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     arguments.add_argument("--out", type=pathlib.Path, default=tests / "core/prove/goldens_bf16")
-    arguments.add_argument("names", nargs="+", choices=list(CASES))
+    arguments.add_argument("names", nargs="+", choices=[*CASES, *NEWER_CASES])
     given = arguments.parse_args()
     torch.set_num_threads(1)
     for name in given.names:
