@@ -517,6 +517,13 @@ public:
         return noted(launchScatterColumns(args, streamHandle(stream)));
     }
 
+    Status copyColumns(const CopyColumnsArgs& args, Stream& stream) override
+    {
+        MR_TRY(checkCopyColumns(args));
+        const TraceRange range("copyColumns");
+        return noted(launchCopyColumns(args, streamHandle(stream)));
+    }
+
 private:
     Status noted(Status status) const
     {

@@ -30,6 +30,13 @@ inline float bf16Value(std::uint16_t bits) noexcept
     return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
 
+// The nearest BF16, ties to even. Precondition: not a NaN.
+inline std::uint16_t bf16Bits(float value) noexcept
+{
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    return static_cast<std::uint16_t>((bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16);
+}
+
 // Bits of unit(w), for the bits of a weight as F32.
 inline std::uint32_t exponentUnitBits(std::uint32_t weight) noexcept
 {
@@ -48,8 +55,7 @@ inline float joinMaster24(Master24 halves) noexcept
 inline Master24 splitMaster24(float master) noexcept
 {
     constexpr float kToInteger = 12582912.0F; // 1.5 * 2^23: adding it rounds to nearest even
-    const auto bits = std::bit_cast<std::uint32_t>(master);
-    const std::uint32_t upper = (bits + 0x7FFFU + ((bits >> 16) & 1U)) & 0xFFFF0000U;
+    const std::uint32_t upper = static_cast<std::uint32_t>(bf16Bits(master)) << 16;
     // 1 / unit, exact; 0 from 2^127, where it would be a denormal.
     const auto inverse = std::bit_cast<float>((254U << 23) - exponentUnitBits(upper));
     const float steps = (master - std::bit_cast<float>(upper)) * inverse * 32512.0F;
@@ -57,7 +63,7 @@ inline Master24 splitMaster24(float master) noexcept
     const float within = above < 127.0F ? above : 127.0F;
     const auto rounded =
         std::bit_cast<std::int32_t>(within + kToInteger) - std::bit_cast<std::int32_t>(kToInteger);
-    return {static_cast<std::uint16_t>(upper >> 16), static_cast<std::int8_t>(rounded)};
+    return {bf16Bits(master), static_cast<std::int8_t>(rounded)};
 }
 
 // From F32 halves (core/device/adamw.h) to the planes; all of the same length. They are those of

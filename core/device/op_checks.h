@@ -83,5 +83,6 @@ Status checkFill(const FillArgs& args);
 Status checkColumnEnergy(const ColumnEnergyArgs& args);
 Status checkGatherColumns(const GatherColumnsArgs& args);
 Status checkScatterColumns(const ScatterColumnsArgs& args);
+Status checkCopyColumns(const CopyColumnsArgs& args);
 
 } // namespace mr

@@ -228,4 +228,19 @@ Status checkScatterColumns(const ScatterColumnsArgs& a)
         .status();
 }
 
+Status checkCopyColumns(const CopyColumnsArgs& a)
+{
+    const auto isWithin = [&a](const TensorView& rows, std::int64_t first) {
+        return first >= 0 && a.columns >= 0 && first <= rows.dims[1] - a.columns;
+    };
+    return Checker("copyColumns")
+        .leads("from", a.from, 2)
+        .leads("to", a.to, 2)
+        .tensor("to", a.to, a.to.dtype, {a.from.dims[0], a.to.dims[1]})
+        .holds(isWithin(a.from, a.fromColumn) && isWithin(a.to, a.toColumn),
+            "want its columns within the rows")
+        .apart("to", a.to, "from", a.from)
+        .status();
+}
+
 } // namespace mr

@@ -24,6 +24,7 @@
 #pragma once
 
 #include "core/device/adamw_factors.h"
+#include "core/device/column_ops.h"
 #include "core/device/input_codes.h"
 #include "core/device/light_update.h"
 #include "core/device/loss_ops.h"
@@ -625,6 +626,7 @@ public:
     virtual Status columnEnergy(const ColumnEnergyArgs& args, Stream& stream) = 0;
     virtual Status gatherColumns(const GatherColumnsArgs& args, Stream& stream) = 0;
     virtual Status scatterColumns(const ScatterColumnsArgs& args, Stream& stream) = 0;
+    virtual Status copyColumns(const CopyColumnsArgs& args, Stream& stream) = 0;
 };
 
 } // namespace mr

@@ -268,6 +268,7 @@ Table wholeTable()
     addLossCases(table);
     addLookupCases(table);
     addColumnCases(table);
+    addCopyCases(table);
     addElementCases(table);
     addUpdateCases(table);
     addCompactCases(table);

@@ -146,6 +146,7 @@ void addHeadCases(Table& table);
 void addLossCases(Table& table);
 void addLookupCases(Table& table);
 void addColumnCases(Table& table);
+void addCopyCases(Table& table);
 void addElementCases(Table& table);
 void addUpdateCases(Table& table);
 void addCompactCases(Table& table);

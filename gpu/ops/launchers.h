@@ -54,6 +54,9 @@ Status launchAttentionBackward(
 Status launchCausalConv(const CausalConvArgs& args, cudaStream_t stream);
 Status launchCausalConvBackward(const CausalConvBackwardArgs& args, cudaStream_t stream);
 
+// copy_columns.cu
+Status launchCopyColumns(const CopyColumnsArgs& args, cudaStream_t stream);
+
 // gated_delta.cu
 Status launchGatedDelta(const GatedDeltaArgs& args, cudaStream_t stream);
 

@@ -5,7 +5,7 @@
 # Needs: timed and skip of gpu_run.sh, the figures of gpu_figures.sh, gpu_machine.sh, millrace, here.
 
 ops=(accumulate adamw adamwCompact adapterNorms add attention attentionBackward averageSquares
-    biasGradient cast causalConv causalConvBackward codeProduct columnDots columnEnergy columnSquares crossEntropy decodeInputs
+    biasGradient cast causalConv causalConvBackward codeProduct columnDots columnEnergy columnSquares copyColumns crossEntropy decodeInputs
     dequantizeNf4 dropout embed embedBackward encodeInputs fill finishGradient gateHeads
     gateHeadsBackward gatedDelta gatedDeltaBackward gatedNorm gatedNormBackward gatherColumns
     headNormRope headNormRopeBackward join joinSoftmax lightStepSize lightUpdate linear

@@ -143,6 +143,18 @@ Status splitQueries(OpRig& rig, const ModelShape& /*model*/)
         rig.stream());
 }
 
+// k of Gemma 4 31B, which is v: a layer without a window has 32 heads and 4 of k, of 512.
+Status copyColumns(OpRig& rig, const ModelShape& /*model*/)
+{
+    constexpr std::int64_t kQueries = 32 * 512;
+    constexpr std::int64_t kKeys = 4 * 512;
+    rig.addLeastBytes(2 * kTokens * kKeys);
+    return rig.ops().copyColumns({rig.scratch(kCompute, kTokens, kQueries + kKeys),
+                                     rig.scratch(kCompute, kTokens, kQueries + 2 * kKeys), kQueries,
+                                     kQueries + kKeys, kKeys},
+        rig.stream());
+}
+
 TensorView queryRows(OpRig& rig, TensorView (OpRig::*make)(DType, std::int64_t, std::int64_t))
 {
     return (rig.*make)(kCompute, kTokens, std::int64_t{kGatedQueries} * kGatedDim);
@@ -174,6 +186,7 @@ constexpr CountedOp kOps[] = {
     {"gatedNorm", {4, 1}, gatedNorm, isOfThatSize},
     {"gatedNormBackward", {2, 1}, gatedNormBackward, isOfThatSize},
     {"splitQueries", {4, 1}, splitQueries, isOfThatSize},
+    {"copyColumns", {4, 1}, copyColumns, isOfThatSize},
     {"gateHeads", {4, 1}, gateHeads, isOfThatSize},
     {"gateHeadsBackward", {4, 1}, gateHeadsBackward, isOfThatSize},
 };

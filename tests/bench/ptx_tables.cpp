@@ -90,6 +90,7 @@ constexpr Reason kReasons[] = {
         "each lane at a row of its own"},
     {"gatedDeltaBackward/deltaSumKernel", true, false, true, kVectors},
     {"splitQueries", false, false, true, kCopies},
+    {"copyColumns", false, false, true, kCopies},
     {"selectRows", true, false, true,
         "all lanes read the number of the same row, which stays in the first cache; once in 200 "
         "updates"},

@@ -390,6 +390,11 @@ public:
         return forward("scatterColumns", &Ops::scatterColumns, args, stream);
     }
 
+    Status copyColumns(const CopyColumnsArgs& args, Stream& stream) override
+    {
+        return forward("copyColumns", &Ops::copyColumns, args, stream);
+    }
+
 private:
     template <typename Args>
     Status forward(std::string_view name, Status (Ops::*op)(const Args&, Stream&), const Args& args,

@@ -466,6 +466,11 @@ public:
         return pooled<checkScatterColumns, cpu::scatterColumns>(args, stream);
     }
 
+    Status copyColumns(const CopyColumnsArgs& args, Stream& stream) override
+    {
+        return pooled<checkCopyColumns, cpu::copyColumns>(args, stream);
+    }
+
 private:
     // Checks the call, and runs the kernel when the stream comes to it.
     template <auto kCheck, auto kKernel, typename Args>

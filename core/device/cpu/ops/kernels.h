@@ -60,6 +60,9 @@ void swigluBackward(const SwigluBackwardArgs& args, ThreadPool& pool);
 void causalConv(const CausalConvArgs& args, ThreadPool& pool);
 void causalConvBackward(const CausalConvBackwardArgs& args, ThreadPool& pool);
 
+// copy_columns.cpp
+void copyColumns(const CopyColumnsArgs& args, ThreadPool& pool);
+
 // gated_delta.cpp
 void gatedDelta(const GatedDeltaArgs& args, ThreadPool& pool, Scratch& scratch);
 
