@@ -32,7 +32,9 @@ Status runSteps(
 {
     MR_ASSIGN(auto run, PlainRun::create(device, runSpecOf(subject, recompute)));
     MR_TRY(installCheapWeights(*run));
-    const std::vector<MicroBatchData> micros = randomBatch(subject.config.vocab, run->spec().micro);
+    const ModelConfig& config = subject.config;
+    const std::int64_t words = config.layerInput > 0 ? config.inputVocab : config.vocab;
+    const std::vector<MicroBatchData> micros = randomBatch(words, run->spec().micro);
     StepInputs inputs;
     inputs.micros = micros;
     inputs.lossScale = 1.0F / static_cast<float>(micros[0].ids.size());
@@ -82,8 +84,17 @@ std::string kindWords(const ModelConfig& c, const BlockKind& kind, std::int64_t 
     if (kind.isDelta())
         words += fmt::format(" state {} {} {} {} {}", kind.delta.keyHeads, kind.delta.valueHeads,
             kind.delta.keyDim, kind.delta.valueDim, kind.taps);
+    const BlockKind& first = c.kindOf(0);
+    if (kind.headDim != first.headDim || kind.kvHeads != first.kvHeads ||
+        kind.intermediate != first.intermediate)
+        words += fmt::format(" {} {} {}", kind.intermediate, kind.kvHeads, kind.headDim);
+    words += kind.keyValues == KeyValueSource::KeysAreValues ? " keys as values" : "";
+    words += kind.readsKeys() ? " keys of another" : "";
+    words += kind.normsValues ? " normed values" : "";
+    if (kind.layerInput > 0)
+        words += fmt::format(" inputs {}", kind.layerInput);
     words += kind.gatesAttention ? " gated" : "";
-    words += kind.normsQueriesAndKeys() ? " normed heads" : "";
+    words += kind.normsQueries() ? " normed heads" : "";
     words += kind.branchNorms ? " normed branches" : "";
     words += kind.inputNorms ? "" : " plain input";
     words += kind.branchScale != 1.0 ? " scaled branches" : "";
@@ -140,6 +151,18 @@ void keepFewBlocks(ModelConfig& config)
         few = config.kinds();
     config.blocks = std::move(few);
     config.layers = std::ssize(config.blocks);
+    config.outputScales.clear();
+    for (std::int64_t block = 0; block < config.layers; ++block)
+        if (const BlockKind& kind = config.kindOf(block); kind.givesKeys())
+            config.keyGivers[static_cast<std::size_t>(kind.sharedKeys)] = block;
+}
+
+// A table of few rows lies with the embedding: a step reads no more than those of its tokens.
+void keepFewInputs(ModelConfig& config)
+{
+    constexpr std::int64_t kFewRows = 1024;
+    config.trainsInputs = config.layerInput > 0;
+    config.inputVocab = std::min({config.inputVocab, config.vocab, kFewRows});
 }
 
 } // namespace
@@ -150,6 +173,7 @@ Result<RateSubject> rateSubject(
     RateSubject subject;
     subject.config = config;
     keepFewBlocks(subject.config);
+    keepFewInputs(subject.config);
     subject.seqLen = spec.seqLen;
     subject.microBatch = spec.microBatch;
     subject.compute = spec.precision == PrecisionChoice::F32 ? DType::F32 : DType::BF16;

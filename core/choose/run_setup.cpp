@@ -291,6 +291,7 @@ Result<RunSetup> setUpRun(const RunSpec& spec, std::int64_t trainRows, const Mac
     if (!config.ok())
         return config.status();
     setup.config = std::move(config).value();
+    setup.config.trainsInputs = trainsWholeModel(setup.spec);
     MR_ASSIGN(setup.table, trainedTable(setup.spec, setup.config));
     setup.host = {machine.memoryBytes, machine.availableBytes, machine.memoryIsLimited};
     MR_TRY(resolveNumbers(setup, machine, trainRows));

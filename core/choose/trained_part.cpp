@@ -267,6 +267,11 @@ Status takeAdapterSettings(RunSpec& spec)
     return {};
 }
 
+bool trainsWholeModel(const RunSpec& spec)
+{
+    return !isAdapterRun(spec) && !trainsInTurns(spec) && spec.trainLayers.empty();
+}
+
 Result<ParamTable> trainedTable(const RunSpec& spec, const ModelConfig& config)
 {
     ParamTable model = buildParamTable(config);

@@ -28,6 +28,8 @@ Status takeAdapterSettings(RunSpec& spec);
 
 // The table of all trained parameters.
 Result<ParamTable> trainedTable(const RunSpec& spec, const ModelConfig& config);
+// Is every weight of the model trained? Then so is the table of ModelConfig::layerInput.
+bool trainsWholeModel(const RunSpec& spec);
 
 // Groups that take turns where the spec wants that: all blocks, or the layers it names.
 Result<std::vector<GroupId>> groupsOfTurns(const RunSpec& spec, const ModelConfig& config);

@@ -23,12 +23,20 @@ constexpr BlockNames kHunyuanNames = {.queryNorm = "query_layernorm", .keyNorm =
 // Heads for several tokens at once.
 constexpr std::array<std::string_view, 1> kSpareHeads = {"mtp."};
 
+// Fields of Gemma 4: the number that a block's output is multiplied by, which no step changes; and
+// the table of its inputs, where that stays as it is.
+constexpr std::array<std::string_view, 2> kGemma4Carried = {
+    "*.layer_scalar", "*.embed_tokens_per_layer.weight"};
+
+constexpr std::string_view kGemma4Rope =
+    R"({"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1000000.0})";
+
 constexpr std::string_view kMinistralRope =
     R"({"rope_type": "yarn", "rope_theta": 1000000.0, "factor": 16.0,
         "original_max_position_embeddings": 16384, "beta_fast": 32.0, "beta_slow": 1.0,
         "mscale_all_dim": 1.0, "mscale": 1.0, "llama_4_scaling_beta": 0.1})";
 
-constexpr std::array<Traits, 20> kArchitectures = {{
+constexpr std::array<Traits, 22> kArchitectures = {{
     {.name = "Ernie4_5ForCausalLM",
         .modelType = "ernie4_5",
         .bias = BiasRule::Whole,
@@ -97,6 +105,57 @@ constexpr std::array<Traits, 20> kArchitectures = {{
         .missingTheta = 1e6,
         .missingLocalTheta = 10000.0,
         .missingQueryScalar = 256.0,
+        .missingLogitCap = 0.0},
+    {.name = "Gemma4ForCausalLM",
+        .modelType = "gemma4_text",
+        .names = kGemmaNames,
+        .bias = BiasRule::Attention,
+        .queryKeyNorm = QueryKeyNorm::Heads,
+        .norms = NormPlace::Around,
+        .window = WindowRule::Pattern,
+        .missingWindow = 512,
+        .missingHeadDim = 256,
+        .missingKvHeads = 4,
+        .missingPad = 0,
+        .missingPattern = 6,
+        .fullLast = true,
+        .missingGlobalHeadDim = 512,
+        .missingLayerInput = 256,
+        .tiedByDefault = true,
+        .missingRope = kGemma4Rope,
+        .geluGate = true,
+        .scaledEmbedding = true,
+        .normsValues = true,
+        .plainScores = true,
+        .layerScalars = "layer_scalar",
+        .carried = kGemma4Carried,
+        .missingTheta = 1e6,
+        .missingLocalTheta = 10000.0,
+        .missingLogitCap = 0.0},
+    {.name = "Gemma4UnifiedForCausalLM",
+        .modelType = "gemma4_unified_text",
+        .names = kGemmaNames,
+        .bias = BiasRule::Attention,
+        .queryKeyNorm = QueryKeyNorm::Heads,
+        .norms = NormPlace::Around,
+        .window = WindowRule::Pattern,
+        .missingWindow = 1024,
+        .missingHeadDim = 256,
+        .missingKvHeads = 4,
+        .missingPad = 0,
+        .missingPattern = 6,
+        .fullLast = true,
+        .missingGlobalHeadDim = 512,
+        .tiedByDefault = true,
+        .missingRope = kGemma4Rope,
+        .geluGate = true,
+        .scaledEmbedding = true,
+        .normsValues = true,
+        .plainScores = true,
+        .layerScalars = "layer_scalar",
+        .carried = kGemma4Carried,
+        .missingTheta = 1e6,
+        .missingLocalTheta = 10000.0,
         .missingLogitCap = 0.0},
     {.name = "Glm4ForCausalLM",
         .modelType = "glm4",
@@ -241,7 +300,7 @@ constexpr std::array<Kind, 19> kKinds = {{
     {"falconh1", kMamba},
     {"falcon_h1", kMamba},
     {"conditionalgeneration",
-        "of models of pictures and text, Gemma 3, Mistral 3 and Qwen 3.5 are read; take "
+        "of models of pictures and text, Gemma 3 and 4, Mistral 3 and Qwen 3.5 are read; take "
         "one of these, or the text model"},
     {"sequenceclassification", "classifiers are not supported; take the causal language model"},
     {"rewardmodel", "classifiers are not supported; take the causal language model"},

@@ -1,6 +1,7 @@
 #include "core/model/block.h"
 
 #include "core/model/block_dora.h"
+#include "core/model/block_input.h"
 #include "core/model/block_mixers.h"
 #include "core/model/block_products.h"
 #include "core/model/norm_of.h"
@@ -158,7 +159,7 @@ Status forwardAttention(const LayerContext& c, const BlockTensors& w, const Laye
 {
     MR_TRY(beginBlock(c, w, input, kept));
     MR_TRY(project(c, scratch, &BlockAdapter::qkv,
-        {attentionInput(c, input.x, kept), w.qkv, w.qkvBias, projectedOf(kept)}));
+        {attentionInput(c, input.x, kept), w.qkv, w.qkvBias, projectedOf(*c.kind, kept, scratch)}));
     MR_TRY(mixTokens(c, w, kept, scratch));
     MR_TRY(gateMixer(c, w, kept));
     MR_TRY(project(c, scratch, &BlockAdapter::attnOut,
@@ -249,10 +250,19 @@ BlockTensors blockTensors(const ParamTable& table, GroupId group, std::byte* gro
         view(SlotKind::AttnOutBias), view(SlotKind::AttnBranchNorm), view(SlotKind::MlpNorm),
         view(SlotKind::GateUp), view(SlotKind::GateUpBias), view(SlotKind::Down),
         view(SlotKind::DownBias), view(SlotKind::MlpBranchNorm), view(SlotKind::Conv),
-        view(SlotKind::LogDecay), view(SlotKind::TimeBias), view(SlotKind::DeltaNorm)};
+        view(SlotKind::LogDecay), view(SlotKind::TimeBias), view(SlotKind::DeltaNorm),
+        view(SlotKind::InputGate), view(SlotKind::InputOut), view(SlotKind::InputNorm),
+        view(SlotKind::InputTable)};
 }
 
 namespace {
+
+// The output of a block, or its gradient.
+Status scaleOutput(const LayerContext& c, const TensorView& out)
+{
+    const float factor = c.config->outputScaleOf(c.block);
+    return factor == 1.0F ? Status() : c.ops->scale({out, out, factor}, *c.stream);
+}
 
 // All of forwardBlock() that backward reads. The norm of the MLP's branch keeps something, too, so
 // it is made with its product.
@@ -278,17 +288,21 @@ Status forwardBlock(const LayerContext& context, const BlockTensors& weights,
         MR_TRY(project(context, scratch, &BlockAdapter::down,
             {kept.activated, weights.down, weights.downBias, scratch.branch}));
     MR_TRY(finishBranch(context, mlpBranch(weights, kept), scratch));
+    if (context.kind->layerInput > 0)
+        MR_TRY(forwardInput(context, weights, kept, scratch));
     if (out.data == nullptr)
         return {};
-    return context.ops->add({kept.mid, scratch.branch, out}, *context.stream);
+    MR_TRY(context.ops->add({streamOf(kept), scratch.branch, out}, *context.stream));
+    return scaleOutput(context, out);
 }
 
 Status recomputeBlock(const LayerContext& context, const BlockTensors& weights, const TensorView& x,
     const BlockActivations& kept, const BlockScratch& scratch)
 {
     MR_TRY(forwardToBranch(context, weights, {x, {}, {}}, kept, scratch));
-    return context.kind->branchNorms ? finishBranch(context, mlpBranch(weights, kept), scratch)
-                                     : Status();
+    if (context.kind->branchNorms)
+        MR_TRY(finishBranch(context, mlpBranch(weights, kept), scratch));
+    return context.kind->layerInput > 0 ? forwardInput(context, weights, kept, scratch) : Status();
 }
 
 // The norms read the sum that is there, or make it again where the branch was kept.
@@ -309,12 +323,19 @@ Status remakeActivations(const LayerContext& context, const BlockTensors& weight
         MR_TRY(ops.rmsNorm(
             {kept.mid, {}, weights.mlpNorm, {}, kept.normed2, kept.rstd2, eps, gain}, stream));
     }
-    return ops.swiglu({kept.gateUp, kept.activated, activationOf(kind)}, stream);
+    MR_TRY(ops.swiglu({kept.gateUp, kept.activated, activationOf(kind)}, stream));
+    if (kind.layerInput == 0)
+        return {};
+    MR_TRY(finishBranch(context, mlpBranch(weights, kept), scratch));
+    return remakeInput(context, kept, scratch);
 }
 
 Status backwardBlock(const LayerContext& context, const BlockTensors& weights, const TensorView& x,
     const BlockActivations& kept, const BlockScratch& scratch, const BlockBackward& backward)
 {
+    MR_TRY(scaleOutput(context, backward.grad));
+    if (context.kind->layerInput > 0)
+        MR_TRY(backwardInput(context, weights, kept, scratch, backward));
     MR_TRY(backwardMlp(context, weights, kept, scratch, backward));
     return backwardAttention(context, weights, x, kept, scratch, backward);
 }

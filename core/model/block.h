@@ -52,6 +52,10 @@ struct BlockTensors {
     TensorView logDecay;      // (valueHeads)
     TensorView timeBias;      // (valueHeads)
     TensorView deltaNorm;     // (valueDim)
+    TensorView inputGate;     // (P, H): of the block's own input
+    TensorView inputOut;      // (H, P)
+    TensorView inputNorm;     // (H)
+    TensorView inputTable;    // (rows, P); data null where its rows come from the host
 };
 
 // View of one slot inside its group's memory; null data if the group has no such slot.
@@ -75,6 +79,9 @@ struct LayerContext {
     const BlockAdapter* adapter = nullptr; // of the block; null: it has none
     AdapterDropout dropout = {};           // in training alone
     bool generates = false; // rows continue from what the block keeps of the tokens before
+    std::int64_t block = 0;
+    const SharedViews* shared = nullptr; // of the micro-batch; null where layers share nothing
+    TensorView ones = {};                // ModelConstants::ones
 
     TensorView productFor(const TensorView& gradWeight) const noexcept
     {

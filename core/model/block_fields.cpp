@@ -170,6 +170,12 @@ Marks readWindows(JsonFields& f, const FamilySource& from, const Marks& still, M
         f.fail("layer_types", "has sliding_attention, but there is no sliding_window");
     if (isNull && anyOf(windowed) && traits.window == WindowRule::Pattern)
         f.fail("sliding_window", "is null, but layers of this architecture have one");
+    if (traits.fullLast && windowed.back() != 0) {
+        windowed.back() = 0;
+        if (listed)
+            c.notes.push_back("layer_types gives the last layer a window; the architecture gives "
+                              "it none, and so does this program.");
+    }
     if (!anyOf(windowed))
         c.block.window = 0;
     return c.block.window == 0 ? marksOf(c.layers, false) : windowed;
@@ -296,6 +302,9 @@ void readBlockKinds(JsonFields& f, const FamilySource& from, ModelConfig& c)
         kind.rope = windowed[i] != 0 && c.ropes.size() > 1 ? 1 : 0;
         c.blocks.push_back(kind);
     }
+    readLayerSizes(f, from, c);
+    if (!f.status().ok())
+        return;
     if (std::ranges::all_of(
             c.blocks, [&](const BlockKind& kind) { return kind == c.blocks.front(); })) {
         c.block = c.blocks.front();

@@ -20,6 +20,10 @@ namespace mr {
 // with a weight of its length, before it is.
 enum class QueryKeyNorm : std::uint8_t { None, Heads, TurnedHeads, Rows };
 
+// Where k and v of attention come from: from the block's first product; v is k, before its norm; or
+// both are those of an earlier block.
+enum class KeyValueSource : std::uint8_t { Projected, KeysAreValues, Earlier };
+
 // How tokens reach those behind them: by attention, or by a state with the gated delta rule.
 enum class Mixer : std::uint8_t { Attention, GatedDelta };
 
@@ -33,7 +37,12 @@ struct BlockKind {
     bool inputNorms = true;        // of what attention and the MLP read
     bool branchNorms = false;      // of what they add to the residual stream
     QueryKeyNorm queryKeyNorm = QueryKeyNorm::None;
-    bool qkvBias = false;     // q, k and v have one
+    bool normsValues = false; // each head of v, without a weight
+    KeyValueSource keyValues = KeyValueSource::Projected;
+    int sharedKeys = -1;    // into SharedViews::keyValues: k and v that later blocks read, or that
+                            // come from an earlier one; -1: neither
+    bool readsLast = false; // no later block reads these, so its backward is the first to add
+    bool qkvBias = false;   // q, k and v have one
     bool attnOutBias = false; // o has one
     bool mlpBias = false;     // gate, up and down have one
     bool geluGate = false;    // GateActivation::GeluTanh; else silu
@@ -45,6 +54,7 @@ struct BlockKind {
     double attentionCap = 0.0;   // soft-cap of scores; 0: none
     bool gatesAttention = false; // q comes with a gate of what attention gives
     double branchScale = 1.0;    // of what the mixer and the MLP add
+    std::int64_t layerInput = 0; // columns of what the block has of each token beside the stream
     DeltaShape delta;
     std::int64_t taps = 0; // of the convolution before the rule
 
@@ -53,13 +63,28 @@ struct BlockKind {
     bool isDelta() const noexcept { return mixer == Mixer::GatedDelta; }
     // Is what the mixer gives gated before the block's second product?
     bool gatesMixer() const noexcept { return isDelta() || gatesAttention; }
-    // Columns of the block's first product: packed rows; with gates of attention those of
-    // SplitQueriesArgs; with a state [what is convolved | gate of the norm | b | a].
+    bool readsKeys() const noexcept { return keyValues == KeyValueSource::Earlier; }
+    bool givesKeys() const noexcept { return sharedKeys >= 0 && !readsKeys(); }
+    // Is the first product something else than the packed rows of attention?
+    bool joinsProduct() const noexcept
+    {
+        return gatesMixer() || keyValues != KeyValueSource::Projected;
+    }
+    // Columns of k and v in the first product.
+    std::int64_t projectedKeyColumns() const noexcept { return readsKeys() ? 0 : keyColumns(); }
+    std::int64_t projectedValueColumns() const noexcept
+    {
+        return keyValues == KeyValueSource::Projected ? keyColumns() : 0;
+    }
+    // Columns of the block's first product: packed rows, or as many of them as it makes; with gates
+    // of attention those of SplitQueriesArgs; with a state [what is convolved | gate of the norm |
+    // b | a].
     std::int64_t projectedColumns() const noexcept
     {
         if (isDelta())
             return delta.columns() + delta.valueColumns() + 2 * std::int64_t{delta.valueHeads};
-        return qkvColumns() + (gatesAttention ? queryColumns() : 0);
+        return (gatesAttention ? 2 : 1) * queryColumns() + projectedKeyColumns() +
+               projectedValueColumns();
     }
     // Columns that its second product reads.
     std::int64_t mixedColumns() const noexcept
@@ -73,7 +98,9 @@ struct BlockKind {
     std::int64_t keyColumns() const noexcept { return kvHeads * headDim; }
     std::int64_t qkvColumns() const noexcept { return queryColumns() + 2 * keyColumns(); }
 
-    bool normsQueriesAndKeys() const noexcept { return queryKeyNorm != QueryKeyNorm::None; }
+    bool normsQueries() const noexcept { return queryKeyNorm != QueryKeyNorm::None; }
+    bool normsKeys() const noexcept { return normsQueries() && !readsKeys(); }
+    bool normsOwnValues() const noexcept { return normsValues && !readsKeys(); }
     // Rows of a token in the norm of q, or of k, and their length.
     std::int64_t queryNormRows() const noexcept { return normsWholeRows() ? 1 : heads; }
     std::int64_t keyNormRows() const noexcept { return normsWholeRows() ? 1 : kvHeads; }

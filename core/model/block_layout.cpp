@@ -24,11 +24,18 @@ void carveAttention(
     const std::int64_t tokens = shape.tokens();
     out.qkv = carver.matrix(shape.compute, tokens, kind.qkvColumns());
     out.visibleQkv = out.qkv;
-    if (kind.normsQueriesAndKeys()) {
+    if (kind.normsQueries()) {
         out.queries = carver.matrix(shape.compute, tokens, kind.queryColumns());
-        out.keys = carver.matrix(shape.compute, tokens, kind.keyColumns());
         out.queryRstd = carver.matrix(DType::F32, tokens, kind.queryNormRows());
+    }
+    if (kind.normsKeys()) {
+        out.keys = carver.matrix(shape.compute, tokens, kind.keyColumns());
         out.keyRstd = carver.matrix(DType::F32, tokens, kind.keyNormRows());
+    }
+    if (kind.normsOwnValues()) {
+        const bool areKeys = kind.keyValues == KeyValueSource::KeysAreValues;
+        out.values = areKeys ? out.keys : carver.matrix(shape.compute, tokens, kind.keyColumns());
+        out.valueRstd = carver.matrix(DType::F32, tokens, kind.kvHeads);
     }
     out.lse = carver.matrix(DType::F32, tokens, kind.heads);
 }
@@ -63,6 +70,11 @@ std::size_t layoutKept(
     if (kind.inputNorms)
         out.rstd2 = carver.vector(DType::F32, tokens);
     out.gateUp = carver.matrix(shape.compute, tokens, 2 * kind.intermediate);
+    if (kind.layerInput > 0) {
+        out.inputGateUp = carver.matrix(shape.compute, tokens, 2 * kind.layerInput);
+        out.inputBranch = carver.matrix(shape.compute, tokens, block.hidden);
+        out.inputRstd = carver.vector(DType::F32, tokens);
+    }
     return carver.bytes();
 }
 
@@ -80,6 +92,10 @@ std::size_t layoutRemade(
     if (block.kind.inputNorms)
         out.normed2 = carver.matrix(shape.compute, tokens, block.hidden);
     out.activated = carver.matrix(shape.compute, tokens, block.kind.intermediate);
+    if (block.kind.layerInput > 0) {
+        out.fed = carver.matrix(shape.compute, tokens, block.hidden);
+        out.inputActivated = carver.matrix(shape.compute, tokens, block.kind.layerInput);
+    }
     return carver.bytes();
 }
 
@@ -99,7 +115,7 @@ void carveAttentionScratch(
 {
     const std::int64_t tokens = shape.tokens();
     out.gradQkv = carver.matrix(shape.compute, tokens, kind.qkvColumns());
-    if (kind.normsQueriesAndKeys())
+    if (kind.normsQueries())
         out.headPartial = headPartial(kind, tokens, carver);
     out.delta = carver.matrix(DType::F32, tokens, kind.heads);
 }
@@ -149,8 +165,10 @@ std::size_t layoutScratch(
     out.gradNormed = carver.matrix(shape.compute, tokens, block.hidden);
     out.gradActivated = carver.matrix(shape.compute, tokens, kind.intermediate);
     out.gradAttention = carver.matrix(shape.compute, tokens, kind.mixedColumns());
-    if (kind.gatesMixer())
+    if (kind.joinsProduct())
         out.gradJoined = carver.matrix(shape.compute, tokens, kind.projectedColumns());
+    if (kind.layerInput > 0)
+        out.inputGate = carver.matrix(shape.compute, tokens, kind.layerInput);
     if (kind.isDelta())
         carveDeltaScratch(kind, shape, carver, out);
     else
@@ -165,9 +183,40 @@ std::size_t layoutScratch(
     return carver.bytes();
 }
 
+std::size_t layoutInputs(
+    const ModelConfig& config, const MicroShape& shape, std::byte* base, InputScratch& out)
+{
+    if (config.layerInput == 0)
+        return 0;
+    Carver carver(base);
+    const std::int64_t rows = shape.tokens() * config.layers;
+    out.x = carver.matrix(shape.compute, shape.tokens(), config.hidden);
+    for (TensorView* view : {&out.projected, &out.normed})
+        *view = carver.matrix(shape.compute, shape.tokens(), config.inputColumns());
+    out.rstd = carver.vector(DType::F32, rows);
+    out.normPartial = carver.matrix(DType::F32, normPartialRows(rows), config.layerInput);
+    return carver.bytes();
+}
+
+std::size_t layoutShared(
+    const ModelConfig& config, const MicroShape& shape, std::byte* base, SharedViews& out)
+{
+    Carver carver(base);
+    for (std::size_t i = 0; i < config.keyGivers.size(); ++i) {
+        const std::int64_t columns = 2 * config.kindOf(config.keyGivers[i]).keyColumns();
+        out.keys[i].keyValues = carver.matrix(shape.compute, shape.tokens(), columns);
+        out.keys[i].gradient = carver.matrix(DType::F32, shape.tokens(), columns);
+    }
+    if (config.layerInput > 0)
+        out.inputs = carver.matrix(shape.compute, shape.tokens(), config.inputColumns());
+    return carver.bytes();
+}
+
 BlockBytes blockBytes(const ModelConfig& config, const MicroShape& shape)
 {
     BlockBytes most;
+    InputScratch inputs;
+    most.scratch = layoutInputs(config, shape, nullptr, inputs);
     for (const BlockKind& kind : config.kinds()) {
         BlockActivations activations;
         BlockScratch scratch;

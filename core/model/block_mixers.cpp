@@ -19,11 +19,17 @@ float attentionCap(const BlockKind& kind)
     return static_cast<float>(kind.attentionCap);
 }
 
+// Heads of k that the block makes itself.
+std::int64_t ownKeyHeads(const BlockKind& kind)
+{
+    return kind.readsKeys() ? 0 : kind.kvHeads;
+}
+
 RopeArgs ropeArgs(const LayerContext& c, const TensorView& x, bool inverse)
 {
     const BlockKind& kind = *c.kind;
     return {x, c.batch.positions, c.rope.cosines, c.rope.sines,
-        static_cast<int>(kind.heads + kind.kvHeads), static_cast<int>(kind.headDim),
+        static_cast<int>(kind.heads + ownKeyHeads(kind)), static_cast<int>(kind.headDim),
         static_cast<int>(2 * c.rope.cosines.dims[1]), inverse, kind.pairs};
 }
 
@@ -69,8 +75,9 @@ HeadNormRopeArgs headNorms(
 {
     const BlockKind& kind = *c.kind;
     HeadNormRopeArgs args{kept.qkv, queryNorm(w, kept), keyNorm(w, kept), c.batch.positions,
-        c.rope.cosines, c.rope.sines, static_cast<int>(kind.heads), static_cast<int>(kind.kvHeads),
-        static_cast<int>(kind.headDim), 0, epsOf(*c.config), gainOf(*c.config)};
+        c.rope.cosines, c.rope.sines, static_cast<int>(kind.heads),
+        static_cast<int>(ownKeyHeads(kind)), static_cast<int>(kind.headDim), 0, epsOf(*c.config),
+        gainOf(*c.config)};
     args.rotaryDim = turns ? static_cast<int>(2 * c.rope.cosines.dims[1]) : 0;
     return args;
 }
@@ -88,6 +95,19 @@ HeadNormRopeArgs rowNorm(
     return args;
 }
 
+// The norm of each head of v, which has no weight.
+HeadNormRopeArgs valueNorm(
+    const LayerContext& c, const BlockTensors& w, const BlockActivations& kept)
+{
+    HeadNormRopeArgs args = headNorms(c, w, kept, false);
+    args.queries = {kept.values, kept.valueRstd, c.ones.rows(0, c.kind->headDim)};
+    args.heads = static_cast<int>(c.kind->kvHeads);
+    args.kvHeads = 0;
+    args.firstHead = static_cast<int>(c.kind->heads + c.kind->kvHeads);
+    args.gain = NormGain::Weight;
+    return args;
+}
+
 // Does one op norm the heads and turn them?
 bool turnsWithNorm(const LayerContext& c)
 {
@@ -97,7 +117,9 @@ bool turnsWithNorm(const LayerContext& c)
 
 Status normHeads(const LayerContext& c, const BlockTensors& w, const BlockActivations& kept)
 {
-    if (!c.kind->normsQueriesAndKeys())
+    if (c.kind->normsOwnValues())
+        MR_TRY(c.ops->headNormRope(valueNorm(c, w, kept), *c.stream));
+    if (!c.kind->normsQueries())
         return {};
     if (!c.kind->normsWholeRows())
         return c.ops->headNormRope(headNorms(c, w, kept, turnsWithNorm(c)), *c.stream);
@@ -136,7 +158,9 @@ Status normHeadsBack(const LayerContext& c, const BlockTensors& w, const BlockAc
     const BlockScratch& scratch, const BlockBackward& backward)
 {
     const BlockTensors& g = backward.gradients;
-    if (!c.kind->normsQueriesAndKeys())
+    if (c.kind->normsOwnValues())
+        MR_TRY(backwardNorm(c, valueNorm(c, w, kept), scratch, backward, {}, {}));
+    if (!c.kind->normsQueries())
         return {};
     if (!c.kind->normsWholeRows())
         return backwardNorm(
@@ -158,15 +182,63 @@ Status backwardHeads(const LayerContext& c, const BlockTensors& w, const BlockAc
     return normHeadsBack(c, w, kept, scratch, backward);
 }
 
-Status attend(const LayerContext& c, const BlockTensors& w, const BlockActivations& kept)
+// k and v of packed rows, beside those that blocks share.
+const SharedKeys& sharedKeys(const LayerContext& c)
+{
+    return c.shared->keys[static_cast<std::size_t>(c.kind->sharedKeys)];
+}
+
+// The packed rows from a product that has none of v, or of neither k nor v.
+Status packQueries(const LayerContext& c, const TensorView& product, const TensorView& qkv)
+{
+    const BlockKind& kind = *c.kind;
+    const std::int64_t q = kind.queryColumns();
+    const std::int64_t k = kind.keyColumns();
+    MR_TRY(c.ops->copyColumns({product, qkv, 0, 0, kind.projectedColumns()}, *c.stream));
+    if (!kind.readsKeys())
+        return c.ops->copyColumns({product, qkv, q, q + k, k}, *c.stream);
+    const TensorView given = sharedKeys(c).keyValues.rows(0, qkv.dims[0]);
+    return c.ops->copyColumns({given, qkv, 0, q, 2 * k}, *c.stream);
+}
+
+// The gradient of that product. That of k and v of another block joins what others of its readers
+// left.
+Status packQueriesBack(const LayerContext& c, const TensorView& gradQkv, const TensorView& gradient)
+{
+    const BlockKind& kind = *c.kind;
+    const std::int64_t q = kind.queryColumns();
+    const std::int64_t k = kind.keyColumns();
+    MR_TRY(c.ops->copyColumns({gradQkv, gradient, 0, 0, kind.projectedColumns()}, *c.stream));
+    if (!kind.readsKeys())
+        return c.ops->copyColumns({gradQkv, gradient, q + k, q, k, true}, *c.stream);
+    return c.ops->copyColumns(
+        {gradQkv, sharedKeys(c).gradient, q, 0, 2 * k, !kind.readsLast}, *c.stream);
+}
+
+// kept.qkv from the first product.
+Status unpackProduct(
+    const LayerContext& c, const BlockActivations& kept, const BlockScratch& scratch)
 {
     const BlockKind& kind = *c.kind;
     if (kind.gatesAttention)
-        MR_TRY(
-            c.ops->splitQueries({kept.joined, kept.qkv, static_cast<int>(kind.heads),
-                                    static_cast<int>(kind.kvHeads), static_cast<int>(kind.headDim)},
-                *c.stream));
+        return c.ops->splitQueries(
+            {kept.joined, kept.qkv, static_cast<int>(kind.heads), static_cast<int>(kind.kvHeads),
+                static_cast<int>(kind.headDim)},
+            *c.stream);
+    return kind.joinsProduct() ? packQueries(c, projectedOf(kind, kept, scratch), kept.qkv)
+                               : Status();
+}
+
+Status attend(const LayerContext& c, const BlockTensors& w, const BlockActivations& kept,
+    const BlockScratch& scratch)
+{
+    const BlockKind& kind = *c.kind;
+    MR_TRY(unpackProduct(c, kept, scratch));
     MR_TRY(placeHeads(c, w, kept));
+    if (kind.givesKeys())
+        MR_TRY(c.ops->copyColumns({kept.qkv, sharedKeys(c).keyValues.rows(0, kept.qkv.dims[0]),
+                                      kind.queryColumns(), 0, 2 * kind.keyColumns()},
+            *c.stream));
     return c.ops->attention({kept.visibleQkv, c.batch.visibleFrom, kept.attention, kept.lse,
                                 static_cast<int>(kind.heads), static_cast<int>(kind.kvHeads),
                                 static_cast<int>(kind.headDim), attentionScale(kind), c.firstQuery,
@@ -191,11 +263,15 @@ Status attendBack(const LayerContext& c, const BlockTensors& w, const BlockActiv
             scratch.delta, scratch.gradQkv, heads, kvHeads, headDim, attentionScale(kind),
             attentionCap(kind), floatsOf(kept.gateUp), c.batch.mostKeys},
         *c.stream));
+    if (kind.givesKeys())
+        MR_TRY(c.ops->copyColumns({sharedKeys(c).gradient, scratch.gradQkv, 0, kind.queryColumns(),
+                                      2 * kind.keyColumns(), true},
+            *c.stream));
     MR_TRY(backwardHeads(c, w, kept, scratch, backward));
-    if (!kind.gatesAttention)
-        return {};
-    return c.ops->splitQueries(
-        {scratch.gradJoined, scratch.gradQkv, heads, kvHeads, headDim, true}, *c.stream);
+    if (kind.gatesAttention)
+        return c.ops->splitQueries(
+            {scratch.gradJoined, scratch.gradQkv, heads, kvHeads, headDim, true}, *c.stream);
+    return kind.joinsProduct() ? packQueriesBack(c, scratch.gradQkv, scratch.gradJoined) : Status();
 }
 
 // The weight of the convolution, or its gradient, as the op reads it.
@@ -271,7 +347,7 @@ Status mixTokens(const LayerContext& context, const BlockTensors& weights,
     const BlockActivations& kept, const BlockScratch& scratch)
 {
     return context.kind->isDelta() ? runRule(context, weights, kept, scratch)
-                                   : attend(context, weights, kept);
+                                   : attend(context, weights, kept, scratch);
 }
 
 Status gateMixer(const LayerContext& c, const BlockTensors& w, const BlockActivations& kept)

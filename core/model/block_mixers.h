@@ -12,9 +12,12 @@
 namespace mr {
 
 // The output of the first product, the input of the second one, and the gradient of the former.
-inline const TensorView& projectedOf(const BlockActivations& kept)
+inline TensorView projectedOf(
+    const BlockKind& kind, const BlockActivations& kept, const BlockScratch& scratch)
 {
-    return kept.joined.data ? kept.joined : kept.qkv;
+    if (!kind.joinsProduct())
+        return kept.qkv;
+    return kind.gatesMixer() ? kept.joined : scratch.gradJoined.rows(0, kept.qkv.dims[0]);
 }
 
 inline const TensorView& mixedOf(const BlockActivations& kept)

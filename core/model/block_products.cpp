@@ -72,8 +72,8 @@ std::int64_t blockCodeBytes(const BlockWidths& block, std::int64_t tokens) noexc
     const std::int64_t hidden = block.hidden;
     const BlockKind& kind = block.kind;
     const std::int64_t pairs[][2] = {{hidden, kind.projectedColumns()},
-        {kind.mixedColumns(), hidden}, {hidden, 2 * kind.intermediate},
-        {kind.intermediate, hidden}};
+        {kind.mixedColumns(), hidden}, {hidden, 2 * kind.intermediate}, {kind.intermediate, hidden},
+        {hidden, kind.layerInput}, {kind.layerInput, hidden}};
     std::int64_t most = 0;
     for (const auto& [in, out] : pairs)
         if (hasCodes(tokens, in, out))

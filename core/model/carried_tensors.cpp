@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <system_error>
 
 namespace mr {
@@ -30,20 +31,58 @@ void chooseSpelling(const WeightFolder& found, ModelConfig& config)
         config.prefix = *spelling;
 }
 
-void findCarried(const WeightFolder& found, ModelConfig& config)
+std::string layerName(const ModelConfig& config, std::int64_t block)
+{
+    return std::string(config.prefix.model) + "layers." + std::to_string(block) + ".";
+}
+
+// Published files have k and v of blocks that read those of another.
+bool isUnreadKey(const ModelConfig& config, std::string_view name)
+{
+    for (std::int64_t block = 0; !config.keyGivers.empty() && block < config.layers; ++block) {
+        if (!config.kindOf(block).readsKeys())
+            continue;
+        const std::string attention = layerName(config, block) + "self_attn.";
+        for (const char* module : {"k_proj.", "v_proj.", "k_norm."})
+            if (name.starts_with(attention + module))
+                return true;
+    }
+    return false;
+}
+
+Status readOutputScales(const WeightFolder& found, ModelConfig& config)
+{
+    if (config.layerScalars.empty())
+        return {};
+    config.outputScales.assign(static_cast<std::size_t>(config.layers), 1.0F);
+    for (std::int64_t block = 0; block < config.layers; ++block) {
+        const std::string name = layerName(config, block) + std::string(config.layerScalars);
+        const auto at = found.fileOf.find(name);
+        if (at == found.fileOf.end())
+            continue; // the class has 1
+        const SafetensorsReader& reader = found.readers[at->second];
+        float& scale = config.outputScales[static_cast<std::size_t>(block)];
+        if (found.entry(name).shape != std::vector<std::int64_t>{1})
+            return refuseWeights(
+                reader.path(), "tensor " + shownName(name) + " must be one number");
+        MR_TRY(reader.readFloats(name, 0, {&scale, 1}));
+        if (!std::isfinite(scale))
+            return refuseWeights(reader.path(), "tensor " + shownName(name) + " is not finite");
+    }
+    return {};
+}
+
+Status findCarried(const WeightFolder& found, ModelConfig& config)
 {
     chooseSpelling(found, config);
     if (config.tieIsOpen)
         config.tiedEmbedding =
             !found.fileOf.contains(std::string(config.prefix.head) + "lm_head.weight");
     config.carried.clear();
-    const auto isCarried = [&](const std::string& name) {
-        return std::ranges::any_of(
-            config.carries, [&](std::string_view begin) { return name.starts_with(begin); });
-    };
     for (const auto& [name, file] : found.fileOf)
-        if (isCarried(name))
+        if (isCarried(config, name))
             config.carried.push_back({name, found.files[file], found.entry(name)});
+    return readOutputScales(found, config);
 }
 
 // All but a few tensors of some models are in 16 bits.
@@ -75,9 +114,18 @@ Status readFileLayout(const fs::path& folder, ModelConfig& config)
     if (!found.ok()) // of a model that carries nothing it is reported with the weights
         return config.carries.empty() ? Status() : found.status();
     if (!config.carries.empty())
-        findCarried(found.value(), config);
+        MR_TRY(findCarried(found.value(), config));
     findWide(found.value(), config);
     return {};
+}
+
+bool isCarried(const ModelConfig& config, std::string_view name)
+{
+    return isUnreadKey(config, name) ||
+           std::ranges::any_of(config.carries, [&](std::string_view part) {
+               return part.starts_with('*') ? name.ends_with(part.substr(1))
+                                            : name.starts_with(part);
+           });
 }
 
 Status CarriedReader::read(

@@ -19,11 +19,15 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mr {
 
 struct ModelConfig;
+
+// The end of the name of the table that inputs of blocks come from.
+inline constexpr std::string_view kInputTableName = "embed_tokens_per_layer.weight";
 
 struct CarriedTensor {
     std::string name; // as in the file
@@ -33,10 +37,15 @@ struct CarriedTensor {
     std::uint64_t bytes() const noexcept { return entry.end - entry.begin; }
 };
 
-// Completes a config by what its folder holds: the tensors in F32 beside others of 16 bits; of a
-// model within another the spelling of names, the carried tensors, and whether the head is the
+// Completes a config by what its folder holds: the tensors in F32 beside others of 16 bits, and the
+// numbers that outputs of blocks are multiplied by; the spelling of names, the carried tensors, and
+// whether the head is the
 // embedding where config.json leaves that open. A folder without weights changes nothing.
 Status readFileLayout(const std::filesystem::path& folder, ModelConfig& config);
+
+// Does the model carry this tensor of its files? One of config.carries begins the name or, with a
+// '*' before it, ends it; or it is of k and v that a block has from another one.
+bool isCarried(const ModelConfig& config, std::string_view name);
 
 // Reads carried tensors; keeps the file of the last one open.
 class CarriedReader

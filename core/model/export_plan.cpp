@@ -2,10 +2,13 @@
 
 #include "core/base/file.h"
 #include "core/device/adamw.h"
+#include "core/model/joined_rows.h"
 #include "core/model/safetensors_header.h"
 
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <system_error>
@@ -27,17 +30,21 @@ ExportType typeOf(const NamedTensor& tensor, ExportType type)
     return tensor.isWide ? ExportType::F32 : type;
 }
 
-// One tensor of a saved model: a parameter, or one that is carried.
+// One tensor of a saved model: a parameter, one in parts, or one that is carried.
 struct ExportItem {
     std::string_view name;
-    const NamedTensor* parameter = nullptr;
+    const NamedTensor* parameter = nullptr; // the first part
     const CarriedTensor* carried = nullptr;
+    std::vector<const NamedTensor*> parts = {};
 
     std::uint64_t bytes(ExportType type) const
     {
-        return parameter != nullptr ? static_cast<std::uint64_t>(parameter->count()) *
-                                          elementBytes(typeOf(*parameter, type))
-                                    : carried->bytes();
+        if (parameter == nullptr)
+            return carried->bytes();
+        std::uint64_t elements = 1;
+        for (const std::int64_t size : parameter->fileShape())
+            elements *= static_cast<std::uint64_t>(size);
+        return elements * elementBytes(typeOf(*parameter, type));
     }
 
     int bits(ExportType type) const
@@ -47,20 +54,33 @@ struct ExportItem {
     }
 };
 
+// Each tensor of the file once, by name.
+std::vector<ExportItem> itemsOf(const ParamTable& table)
+{
+    std::vector<ExportItem> order;
+    for (const CarriedTensor& tensor : table.carried)
+        order.push_back({tensor.name, nullptr, &tensor});
+    std::vector<const NamedTensor*> parts;
+    for (const NamedTensor& tensor : table.tensors) {
+        if (!tensor.isPart())
+            order.push_back({tensor.name, &tensor, nullptr});
+        else
+            parts.push_back(&tensor);
+    }
+    if (!parts.empty())
+        order.push_back({parts.front()->name, parts.front(), nullptr, parts});
+    std::ranges::sort(order, {}, &ExportItem::name);
+    return order;
+}
+
 // By name, cut so that no shard but one of a single tensor exceeds `limitBytes`. In a shard the
 // widest elements come first, as safetensors writes them: all of them lie aligned.
 std::vector<std::vector<ExportItem>> cutItems(
     const ParamTable& table, ExportType type, std::uint64_t limitBytes)
 {
-    std::vector<ExportItem> order;
-    for (const NamedTensor& tensor : table.tensors)
-        order.push_back({tensor.name, &tensor, nullptr});
-    for (const CarriedTensor& tensor : table.carried)
-        order.push_back({tensor.name, nullptr, &tensor});
-    std::ranges::sort(order, {}, &ExportItem::name);
     std::vector<std::vector<ExportItem>> shards;
     std::uint64_t bytes = 0;
-    for (const ExportItem& item : order) {
+    for (const ExportItem& item : itemsOf(table)) {
         if (shards.empty() || bytes + item.bytes(type) > limitBytes) {
             shards.emplace_back();
             bytes = 0;
@@ -103,6 +123,30 @@ SafetensorSource sourceOf(
             master, {group, begin, count}, piece, [&to](std::int64_t, const MasterView& view) {
                 to = std::transform(
                     view.high.begin(), view.high.end(), view.low.begin(), to, joinHalves);
+                return Status();
+            });
+    };
+    return source;
+}
+
+// `master` outlives it.
+SafetensorSource sourceOf(const ExportItem& item, MasterReader& master, ExportType type)
+{
+    const std::uint64_t width = elementBytes(typeOf(*item.parameter, type));
+    SafetensorSource source{std::string(item.name), width == 4 ? "F32" : "BF16",
+        item.parameter->fileShape(), item.bytes(type), {}};
+    source.fill = [rows = std::make_shared<JoinedRows>(item.parts), width, &master](
+                      std::uint64_t offset, std::span<std::byte> out) {
+        std::byte* to = out.data();
+        return rows->forPieces(master, static_cast<std::int64_t>(offset / width),
+            static_cast<std::int64_t>(out.size() / width),
+            [&to, width](std::int64_t, const MasterView& view) {
+                if (width == 2)
+                    std::memcpy(to, view.high.data(), view.high.size_bytes());
+                else
+                    std::transform(view.high.begin(), view.high.end(), view.low.begin(),
+                        reinterpret_cast<float*>(to), joinHalves);
+                to += width * view.high.size();
                 return Status();
             });
     };
@@ -182,9 +226,12 @@ Status writeShards(const fs::path& folder, const ParamTable& table, MasterReader
     for (std::size_t s = 0; s < shards.size(); ++s) {
         std::vector<SafetensorSource> sources;
         for (const ExportItem& item : shards[s]) {
-            sources.push_back(item.parameter != nullptr
-                                  ? sourceOf(*item.parameter, master, piece, type)
-                                  : sourceOf(*item.carried, carried));
+            if (!item.parts.empty())
+                sources.push_back(sourceOf(item, master, type));
+            else
+                sources.push_back(item.parameter != nullptr
+                                      ? sourceOf(*item.parameter, master, piece, type)
+                                      : sourceOf(*item.carried, carried));
             map[std::string(item.name)] = shardName(s, shards.size());
             total += sources.back().bytes;
         }

@@ -107,6 +107,8 @@ void readScales(JsonFields& f, const FamilySource& from, ModelConfig& c)
     c.logitCap = readCap(f, from, "final_logit_softcapping", traits.missingLogitCap);
     if (traits.multipliers)
         readMultipliers(f, c);
+    if (traits.plainScores)
+        c.block.scoreScale = 1.0;
     if (traits.missingQueryScalar == 0.0)
         return;
     const double scalar = f.number("query_pre_attn_scalar", traits.missingQueryScalar);
@@ -182,7 +184,9 @@ void readFamily(JsonFields& fields, const FamilySource& from, ModelConfig& confi
     block.branchNorms = traits.norms != NormPlace::Before;
     block.pairs = traits.pairs;
     block.gatesAttention = traits.gatesAttention;
+    block.normsValues = traits.normsValues;
     config.carries = traits.carried;
+    config.layerScalars = traits.layerScalars;
     config.onePlusNorms = traits.onePlusNorms;
     config.tiedEmbedding = fields.boolean("tie_word_embeddings", traits.tiedByDefault);
     if (traits.attentionOnly)

@@ -99,9 +99,9 @@ struct Faults {
 void judge(const NamedTensor& tensor, const SafetensorEntry& entry, Faults& faults)
 {
     const bool isQuantised = entry.dtype == "U8" || entry.dtype == "I8";
-    if (entry.shape != tensor.shape && !isQuantised)
+    if (entry.shape != tensor.fileShape() && !isQuantised)
         faults.misshapen.push_back(tensor.name + " is " + shapeText(entry.shape) +
-                                   ", config.json asks for " + shapeText(tensor.shape));
+                                   ", config.json asks for " + shapeText(tensor.fileShape()));
     if (isQuantised)
         faults.types.push_back(tensor.name + " is quantised, and not to NF4 by bitsandbytes");
     else if (entry.dtype != "F32" && entry.dtype != "F16" && entry.dtype != "BF16")
@@ -166,6 +166,13 @@ Result<WeightFiles> matchTensors(
             continue;
         }
         const SafetensorEntry& entry = found.entry(tensor.name);
+        if (tensor.isPart()) { // other groups have the others
+            if (tensor.firstColumn == 0)
+                judge(tensor, entry, faults);
+            dtypes.insert(entry.dtype);
+            out.of.push_back({at->second, tensor.name, WeightForm::Plain});
+            continue;
+        }
         const WeightForm form = takeForm(tensor, entry, found);
         if (form == WeightForm::Plain)
             judge(tensor, entry, faults);
@@ -173,6 +180,9 @@ Result<WeightFiles> matchTensors(
         out.of.push_back({at->second, tensor.name, form});
         found.fileOf.erase(at);
     }
+    for (const NamedTensor& tensor : table.tensors)
+        if (tensor.isPart())
+            found.fileOf.erase(tensor.name);
     listSurplus(found, table, config.tiedEmbedding, faults);
     MR_TRY(faults.status(folder, config.tiedEmbedding ? std::string() : headName(table)));
     out.dtypes.assign(dtypes.begin(), dtypes.end());

@@ -16,6 +16,7 @@ constexpr std::int64_t kLogitsBytes = std::int64_t{256} << 20;
 // At least as much gradient of logits is kept for one product.
 constexpr std::int64_t kLogitsGradientBytes = std::int64_t{1} << 30;
 constexpr std::int64_t kChunkStep = 16; // rows
+constexpr std::uint16_t kOneInBf16 = 0x3F80;
 
 // `tokens` in as few parts of at most `most` rows as there may be, of equal rows: a multiple of
 // `step`, as `most` is.
@@ -164,6 +165,8 @@ std::size_t layoutBatch(
         *view = carver.vector(DType::I32, shape.tokens());
     if (const std::int64_t window = config.window(); window > 0 && window < shape.seqLen)
         out.windowFrom = carver.vector(DType::I32, shape.tokens());
+    if (config.inputsAreOnHost())
+        out.inputRows = carver.matrix(shape.compute, shape.tokens(), config.inputColumns());
     if (shape.tokenRows > 0)
         for (TensorView* view : {&out.rowIds, &out.rowOrder})
             *view = carver.vector(DType::I32, shape.tokens());
@@ -185,6 +188,11 @@ std::size_t layoutConstants(
             for (TensorView* view : {&tables.queryCosines, &tables.querySines})
                 *view = carver.matrix(DType::F32, shape.seqLen, half);
     }
+    std::int64_t unweighted = 0; // columns of the longest head that a norm without weight reads
+    for (const BlockKind& kind : config.kinds())
+        unweighted = std::max(unweighted, kind.normsOwnValues() ? kind.headDim : 0);
+    if (unweighted > 0)
+        out.ones = carver.vector(shape.compute, unweighted);
     return carver.bytes();
 }
 
@@ -239,6 +247,11 @@ void fillConstants(const ModelConfig& config, std::int64_t longest, const ModelC
                 turns, [&](std::int64_t p) { return queryFactor(rope.scaling, p); },
                 tables.queryCosines, tables.querySines);
     }
+    for (std::int64_t i = 0; host.ones.data != nullptr && i < host.ones.count(); ++i)
+        if (host.ones.dtype == DType::BF16)
+            host.ones.as<std::uint16_t>()[i] = kOneInBf16;
+        else
+            host.ones.as<float>()[i] = 1.0F;
 }
 
 void fillWindow(const ModelConfig& config, const BatchViews& host)

@@ -51,6 +51,8 @@ struct BlockActivations {
     TensorView keys;    // rstd of its rows (T, heads or 1), F32; data null unless normed
     TensorView queryRstd;
     TensorView keyRstd;
+    TensorView values;    // (T, kvHeads * headDim), c: what the norm of v reads, and its rstd; data
+    TensorView valueRstd; // null unless normed
     TensorView visibleQkv; // (firstQuery + T, Q), c: all rows attention reads; qkv in training
     TensorView attention;  // (T, A), c; of a block with a state what its rule gives
     TensorView lse;        // (T, heads), F32
@@ -68,7 +70,19 @@ struct BlockActivations {
     TensorView rstd2;     // (T), F32
     TensorView gateUp;    // (T, 2 I), c; backward turns it into its gradient
     TensorView activated; // (T, I), c
+    // Of blocks with an input of P columns beside the stream; data null in others.
+    TensorView fed;            // (T, H), c: the stream after the MLP
+    TensorView inputGateUp;    // (T, 2 P), c: gate and input; backward turns them into gradients
+    TensorView inputActivated; // (T, P), c
+    TensorView inputBranch;    // (T, H), c: before its norm, and rstd of it (T), F32
+    TensorView inputRstd;
 };
+
+// The residual stream that the last branch of a block is added to.
+inline const TensorView& streamOf(const BlockActivations& kept) noexcept
+{
+    return kept.fed.data ? kept.fed : kept.mid;
+}
 
 // Codes of the operands of one FP8 product at a time.
 struct CodeScratch {
@@ -96,7 +110,9 @@ struct BlockScratch {
     TensorView gradActivated; // (T, I), c
     TensorView gradAttention; // (T, mixedColumns()), c: of what the second product reads
     TensorView gradQkv;       // (T, Q), c
-    TensorView gradJoined; // (T, projectedColumns()), c; data null where the first product is qkv
+    TensorView gradJoined; // (T, projectedColumns()), c; data null where the first product is qkv.
+                           // Forward, that product where no gate keeps it
+    TensorView inputGate;  // (T, P), c: the gate's product, and rows of the table; then gradients
     TensorView mixed;      // (T, channels), c: what the delta rule reads, made again for backward
     TensorView gradMixed;  // (T, channels), c
     TensorView gradDelta;  // (T, valueHeads * valueDim), c: of what the rule gives
@@ -160,9 +176,11 @@ struct BatchViews {
     TensorView positions;
     TensorView visibleFrom;
     TensorView order;
-    TensorView windowFrom;     // visibleFrom of windowed blocks; data null where no window cuts
-    TensorView rowIds;         // trained rows of the ids; tokenRows for others. Data null where no
-    TensorView rowOrder;       // rows are trained. rowOrder sorts them as order sorts ids
+    TensorView windowFrom; // visibleFrom of windowed blocks; data null where no window cuts
+    TensorView inputRows;  // (T, layers P), c: rows of the inputs' table; data null unless it is on
+                           // the host
+    TensorView rowIds;     // trained rows of the ids; tokenRows for others. Data null where no
+    TensorView rowOrder;   // rows are trained. rowOrder sorts them as order sorts ids
     std::int64_t mostKeys = 0; // that a row of visibleFrom sees, at most
 };
 
@@ -178,6 +196,29 @@ struct RopeTables {
 inline constexpr std::size_t kMostRopes = 2;
 struct ModelConstants {
     std::array<RopeTables, kMostRopes> ropes; // by BlockKind::rope
+    TensorView ones; // (headDim), c: the weight of a norm that has none; data null without such
+};
+
+// k and v that blocks share, and the sum of their gradients.
+struct SharedKeys {
+    TensorView keyValues; // (T, 2 keyColumns()), c
+    TensorView gradient;  // the same, F32
+};
+
+// What layers of a micro-batch hand each other beside the stream.
+inline constexpr std::size_t kMostSharedKeys = 2;
+struct SharedViews {
+    std::array<SharedKeys, kMostSharedKeys> keys; // by BlockKind::sharedKeys
+    TensorView inputs; // (T, layers P), c: those of all blocks; backward leaves their gradients
+};
+
+// Scratch of the inputs of blocks.
+struct InputScratch {
+    TensorView x;           // (T, H), c: rows of the embedding; then their gradient
+    TensorView projected;   // (T, layers P), c; then rows of the table
+    TensorView normed;      // (T, layers P), c; then the gradient of `projected`
+    TensorView rstd;        // (T layers), F32
+    TensorView normPartial; // (ceil(T layers / kNormRowBlock), P), F32
 };
 
 struct ScalarViews {
@@ -227,7 +268,14 @@ std::size_t layoutRemade(
 std::size_t layoutScratch(
     const BlockWidths& block, const MicroShape& shape, std::byte* base, BlockScratch& out);
 
-// Room for any block of the model.
+// The inputs of blocks are made and taken back between two blocks, in the memory of a block's
+// scratch.
+std::size_t layoutInputs(
+    const ModelConfig& config, const MicroShape& shape, std::byte* base, InputScratch& out);
+std::size_t layoutShared(
+    const ModelConfig& config, const MicroShape& shape, std::byte* base, SharedViews& out);
+
+// Room for any block of the model, and in the scratch for the inputs of all.
 struct BlockBytes {
     std::size_t kept = 0;
     std::size_t remade = 0;

@@ -226,7 +226,7 @@ Result<ModelConfig> parseWrapped(
 {
     MR_ASSIGN(const json text, textConfig(wrapper, object, source));
     MR_ASSIGN(ModelConfig config, parseText(text, source + ", text_config"));
-    if (config.logitCap > 0.0)
+    if (config.logitCap > 0.0 && !wrapper.capsLogits)
         return refuseConfig(source, "field \"text_config.final_logit_softcapping\" is not null: " +
                                         std::string(wrapper.name) +
                                         " of transformers leaves it out and other programs do not; "

@@ -42,10 +42,19 @@ struct ModelConfig {
     TensorPrefix prefix;
     bool isWrapped = false; // the text part of a model that sees or hears
     bool tieIsOpen = false; // the files say whether the head is the embedding
-    std::span<const std::string_view> carries = {}; // beginnings of names of carried tensors
+    std::span<const std::string_view> carries = {}; // names of carried tensors: isCarried()
     std::vector<CarriedTensor> carried;             // known once a folder is read
     std::vector<std::string> wideTensors;           // likewise: in F32, where the embedding is not
     std::vector<Rope> ropes = {{}}; // at least one; how positions turn, by BlockKind::rope
+    // Blocks whose k and v later ones read, by BlockKind::sharedKeys.
+    std::vector<std::int64_t> keyGivers;
+    std::int64_t layerInput = 0; // columns of BlockKind::layerInput; 0: blocks have none
+    std::int64_t inputVocab = 0; // rows of the table these come from
+    // The table is trained, and lies with the embedding; else its rows come from the model's file.
+    bool trainsInputs = false;
+    // What the output of each block is multiplied by, as tensors of the files say; empty: 1.
+    std::vector<float> outputScales;
+    std::string_view layerScalars = {}; // the end of their names; empty: there are none
     double rmsNormEps = 0.0;
     double initializerRange = 0.02;
     bool tiedEmbedding = false;
@@ -75,6 +84,14 @@ struct ModelConfig {
 
     // Each kind that a block has, once.
     std::vector<BlockKind> kinds() const;
+
+    float outputScaleOf(std::int64_t index) const noexcept
+    {
+        return outputScales.empty() ? 1.0F : outputScales[static_cast<std::size_t>(index)];
+    }
+    // Columns of the inputs of all blocks.
+    std::int64_t inputColumns() const noexcept { return layers * layerInput; }
+    bool inputsAreOnHost() const noexcept { return layerInput > 0 && !trainsInputs; }
 
     // Elements of a head that turn.
     std::int64_t turnedColumns(const Rope& rope) const noexcept

@@ -17,7 +17,8 @@ double matrixFlops(const ParamGroup& group, std::int64_t tokens)
 {
     double flops = 0.0;
     for (const ParamSlot& slot : group.paramSlots)
-        if (slot.rank == 2 && slot.kind != SlotKind::Embedding)
+        if (slot.rank == 2 && slot.kind != SlotKind::Embedding &&
+            slot.kind != SlotKind::InputTable) // these are looked up
             flops += 2.0 * static_cast<double>(slot.count()) * static_cast<double>(tokens);
     return flops;
 }
@@ -170,6 +171,8 @@ ModelShape modelShape(const ModelConfig& config, const ParamTable& table, const 
         out.headTileBytes = layoutHeadTile(config, shape, true, nullptr, head);
     }
     out.batchBytes = layoutBatch(config, shape, nullptr, batch);
+    SharedViews shared;
+    out.sharedBytes = layoutShared(config, shape, nullptr, shared);
     out.constantBytes = layoutConstants(config, shape, nullptr, constants);
     out.scalarBytes = layoutScalars(table, shape, nullptr, scalars);
     out.sentScalarBytes = scalars.sentBytes;

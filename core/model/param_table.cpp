@@ -78,10 +78,10 @@ void addBlockSlots(Builder& b, std::int64_t hidden, const BlockKind& kind)
         b.vector(SlotKind::QkvBias, kind.projectedColumns());
     if (kind.isDelta())
         addDeltaSlots(b, kind);
-    else if (kind.normsQueriesAndKeys()) {
+    else if (kind.normsQueries())
         b.vector(SlotKind::QueryNorm, kind.queryNormLength());
+    if (!kind.isDelta() && kind.normsKeys())
         b.vector(SlotKind::KeyNorm, kind.keyNormLength());
-    }
     b.matrix(SlotKind::AttnOut, hidden, kind.mixedColumns());
     if (kind.attnOutBias)
         b.vector(SlotKind::AttnOutBias, hidden);
@@ -97,6 +97,39 @@ void addBlockSlots(Builder& b, std::int64_t hidden, const BlockKind& kind)
         b.vector(SlotKind::DownBias, hidden);
     if (kind.branchNorms)
         b.vector(SlotKind::MlpBranchNorm, hidden);
+    if (kind.layerInput > 0) {
+        b.matrix(SlotKind::InputGate, kind.layerInput, hidden);
+        b.matrix(SlotKind::InputOut, hidden, kind.layerInput);
+        b.vector(SlotKind::InputNorm, hidden);
+    }
+}
+
+// Their rows are looked up where a block uses them, so they come and go with the block.
+void addInputTable(Builder& b, const ModelConfig& config, std::int64_t block, std::string name)
+{
+    if (!config.trainsInputs || config.layerInput == 0)
+        return;
+    b.matrix(SlotKind::InputTable, config.inputVocab, config.layerInput);
+    b.tensor(std::move(name), SlotKind::InputTable, 0, config.inputVocab);
+    b.table.tensors.back().firstColumn = block * config.layerInput;
+    b.table.tensors.back().fileColumns = config.inputColumns();
+}
+
+// What the inputs of all blocks are made of.
+void addInputSlots(Builder& b, const ModelConfig& config)
+{
+    if (config.layerInput == 0)
+        return;
+    b.matrix(SlotKind::InputProjection, config.inputColumns(), config.hidden);
+    b.vector(SlotKind::InputsNorm, config.layerInput);
+}
+
+void addInputTensors(Builder& b, const ModelConfig& config, const std::string& prefix)
+{
+    b.tensor(prefix + "per_layer_model_projection.weight", SlotKind::InputProjection, 0,
+        config.inputColumns());
+    b.tensor(
+        prefix + "per_layer_projection_norm.weight", SlotKind::InputsNorm, 0, config.layerInput);
 }
 
 // The tensors of a block and their names in files.
@@ -120,12 +153,12 @@ void addAttentionTensors(Builder& b, const BlockPlace& at)
         b.linear(prefix + std::string(at.names.qkv), qkv, 0, at.kind.qkvColumns());
     } else {
         b.linear(prefix + "q_proj", qkv, 0, q);
-        b.linear(prefix + "k_proj", qkv, q, kv);
-        b.linear(prefix + "v_proj", qkv, q + kv, kv);
+        if (at.kind.projectedKeyColumns() > 0)
+            b.linear(prefix + "k_proj", qkv, q, kv);
+        if (at.kind.projectedValueColumns() > 0)
+            b.linear(prefix + "v_proj", qkv, q + kv, kv);
     }
     b.linear(prefix + "o_proj", {SlotKind::AttnOut, SlotKind::AttnOutBias}, 0, at.hidden);
-    if (!at.kind.normsQueriesAndKeys())
-        return;
     b.tensor(prefix + std::string(at.names.queryNorm) + ".weight", SlotKind::QueryNorm, 0,
         at.kind.queryNormLength());
     b.tensor(prefix + std::string(at.names.keyNorm) + ".weight", SlotKind::KeyNorm, 0,
@@ -176,6 +209,9 @@ void addBlockTensors(Builder& b, const BlockPlace& at)
     b.tensor(at.weight(at.names.attnBranchNorm), SlotKind::AttnBranchNorm, 0, at.hidden);
     b.tensor(at.weight(at.names.mlpNorm), SlotKind::MlpNorm, 0, at.hidden);
     b.tensor(at.weight(at.names.mlpBranchNorm), SlotKind::MlpBranchNorm, 0, at.hidden);
+    b.tensor(at.weight("per_layer_input_gate"), SlotKind::InputGate, 0, at.kind.layerInput);
+    b.tensor(at.weight("per_layer_projection"), SlotKind::InputOut, 0, at.hidden);
+    b.tensor(at.weight("post_per_layer_input_norm"), SlotKind::InputNorm, 0, at.hidden);
 }
 
 } // namespace
@@ -259,17 +295,22 @@ ParamTable buildParamTable(const ModelConfig& config)
     b.table.firstNorm = config.onePlusNorms ? 0.0F : 1.0F;
     b.table.prefix = config.prefix;
     b.table.isWrapped = config.isWrapped;
-    b.table.carried = config.carried;
+    for (const CarriedTensor& tensor : config.carried)
+        if (!config.trainsInputs || !tensor.name.ends_with(kInputTableName))
+            b.table.carried.push_back(tensor);
     const std::string prefix(config.prefix.model);
     b.group("embedding");
     b.matrix(SlotKind::Embedding, config.vocab, config.hidden);
+    addInputSlots(b, config);
     b.tensor(prefix + "embed_tokens.weight", SlotKind::Embedding, 0, config.vocab);
+    addInputTensors(b, config, prefix);
     for (std::int64_t i = 0; i < config.layers; ++i) {
         b.group(fmt::format("block {}", i));
         const BlockKind& kind = config.kindOf(i);
         addBlockSlots(b, config.hidden, kind);
         addBlockTensors(
             b, {kind, config.names, config.hidden, fmt::format("{}layers.{}.", prefix, i)});
+        addInputTable(b, config, i, prefix + std::string(kInputTableName));
     }
     b.group("head");
     b.vector(SlotKind::FinalNorm, config.hidden);

@@ -29,17 +29,23 @@ namespace mr {
 inline constexpr std::int64_t kSlotAlign = 64;
 
 enum class SlotKind : std::uint8_t {
-    Embedding, // (V, H)
-    AttnNorm,  // (H)
-    Qkv,       // (BlockKind::projectedColumns(), H)
-    QkvBias,   // (Q)
-    QueryNorm, // (headDim), shared by the heads, or of a whole row; absent unless the block has it
-    KeyNorm,   // likewise
-    Conv,      // (channels * taps): of a block with a state, and so the next three
-    LogDecay,  // (valueHeads)
-    TimeBias,  // (valueHeads)
-    DeltaNorm, // (valueDim)
-    AttnOut,   // (H, BlockKind::mixedColumns())
+    Embedding,       // (V, H)
+    InputProjection, // (layers P, H): of inputs of blocks, and so the next one
+    InputsNorm,      // (P)
+    AttnNorm,        // (H)
+    Qkv,             // (BlockKind::projectedColumns(), H)
+    QkvBias,         // (Q)
+    QueryNorm,  // (headDim), shared by the heads, or of a whole row; absent unless the block has it
+    KeyNorm,    // likewise
+    Conv,       // (channels * taps): of a block with a state, and so the next three
+    LogDecay,   // (valueHeads)
+    TimeBias,   // (valueHeads)
+    DeltaNorm,  // (valueDim)
+    InputGate,  // (P, H): of a block with an input of its own, and so the next three
+    InputOut,   // (H, P)
+    InputNorm,  // (H)
+    InputTable, // (rows, P): its columns of the inputs' table, where that is trained
+    AttnOut,    // (H, BlockKind::mixedColumns())
     AttnOutBias,
     AttnBranchNorm, // (H): of attention's output; absent unless the model has it
     MlpNorm,        // (H)
@@ -68,14 +74,23 @@ struct ParamSlot {
     std::int64_t count() const noexcept { return rows * cols; }
 };
 
-// One tensor of the file format.
+// One tensor of the file format, or some columns of one whose columns lie in several groups: then
+// each group has a tensor of its name.
 struct NamedTensor {
     std::string name;
     GroupId group;
     std::int64_t first = 0;          // element in the group
-    std::vector<std::int64_t> shape; // as in the file
+    std::vector<std::int64_t> shape; // as in the file, of a part its own
     bool isWide = false;             // saved in F32 even beside others in BF16
+    std::int64_t firstColumn = 0;    // of a part, in the file's tensor
+    std::int64_t fileColumns = 0;    // of the file's tensor; 0: it is whole
+
     std::int64_t count() const noexcept;
+    bool isPart() const noexcept { return fileColumns > 0; }
+    std::vector<std::int64_t> fileShape() const
+    {
+        return isPart() ? std::vector{shape[0], fileColumns} : shape;
+    }
 };
 
 struct ParamGroup {

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <numbers>
 #include <string_view>
+#include <utility>
 
 namespace mr {
 
@@ -23,9 +24,10 @@ struct TypeName {
 };
 
 // "su" is the first name of longrope.
-constexpr std::array<TypeName, 7> kTypes = {{{"default", RopeType::Default},
-    {"linear", RopeType::Linear}, {"dynamic", RopeType::Dynamic}, {"llama3", RopeType::Llama3},
-    {"yarn", RopeType::Yarn}, {"longrope", RopeType::LongRope}, {"su", RopeType::LongRope}}};
+constexpr std::array<TypeName, 8> kTypes = {
+    {{"default", RopeType::Default}, {"linear", RopeType::Linear}, {"dynamic", RopeType::Dynamic},
+        {"llama3", RopeType::Llama3}, {"yarn", RopeType::Yarn}, {"longrope", RopeType::LongRope},
+        {"su", RopeType::LongRope}, {"proportional", RopeType::Proportional}}};
 
 Status refuse(const std::string& source, const std::string& why)
 {
@@ -131,6 +133,9 @@ void readOfType(JsonFields& fields, RopeScaling& s)
     case RopeType::Yarn:
         s.factor = required(fields, "factor");
         readYarn(fields, s);
+        return;
+    case RopeType::Proportional:
+        s.factor = positive(fields, "factor", 1.0);
         return;
     case RopeType::LongRope:
         s.factor = positive(fields, "factor", 0.0); // 0: from the lengths
@@ -274,6 +279,10 @@ Result<RopeFields> readRopeFields(
     read.rotaryShare = readRotaryShare(fields);
     if (fields.status().ok())
         readOfType(fields, read.scaling);
+    if (read.scaling.type == RopeType::Proportional)
+        read.scaling.share = std::exchange(read.rotaryShare, 0.0);
+    if (read.scaling.share == 0.0)
+        read.scaling.share = 1.0;
     if (extras.alpha && read.scaling.type == RopeType::Dynamic)
         readAlpha(fields, read.scaling);
     if (extras.queryGrowth)
@@ -286,6 +295,15 @@ Result<RopeFields> readRopeFields(
         MR_TRY(checkOtherField(name, value[name], source));
     return read;
 }
+
+namespace {
+
+std::size_t turningPairs(const RopeScaling& s, const RopeShape& shape)
+{
+    return static_cast<std::size_t>(s.share * static_cast<double>(shape.rotaryDim) / 2.0);
+}
+
+} // namespace
 
 Status checkRope(const RopeScaling& s, const RopeShape& shape, const std::string& source)
 {
@@ -326,7 +344,9 @@ RopeFrequencies ropeFrequencies(const RopeScaling& s, const RopeShape& shape, st
     const std::vector<float>& factors = isLong ? s.longFactors : s.shortFactors;
     for (std::size_t i = 0; i < out.inverse.size(); ++i) {
         float& inverse = out.inverse[i];
-        if (s.type == RopeType::Linear)
+        if (s.type == RopeType::Proportional && i >= turningPairs(s, shape))
+            inverse = 0.0F;
+        else if (s.type == RopeType::Linear || s.type == RopeType::Proportional)
             inverse = static_cast<float>(static_cast<double>(inverse) / s.factor);
         else if (s.type == RopeType::Llama3)
             inverse = static_cast<float>(llama3Frequency(s, static_cast<double>(inverse)));

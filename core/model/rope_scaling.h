@@ -22,7 +22,15 @@ namespace mr {
 
 class JsonFields;
 
-enum class RopeType : std::uint8_t { Default, Linear, Dynamic, Llama3, Yarn, LongRope };
+enum class RopeType : std::uint8_t {
+    Default,
+    Linear,
+    Dynamic,
+    Llama3,
+    Yarn,
+    LongRope,
+    Proportional
+};
 
 struct RopeScaling {
     RopeType type = RopeType::Default;
@@ -36,6 +44,7 @@ struct RopeScaling {
     double attentionFactor = 0.0; // factor of cos and sin; 0: that of the type
     double mscale = 0.0;          // yarn; 0: not given
     double mscaleAllDim = 0.0;
+    double share = 1.0; // proportional: of the pairs of a head; the others do not turn
     double alpha = 0.0; // theta becomes theta alpha^(d / (d - 2)); 0: not given
     // Queries are multiplied by 1 + queryGrowth ln(1 + floor(position / originalPositions)).
     double queryGrowth = 0.0;

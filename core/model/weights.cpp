@@ -157,7 +157,27 @@ private:
         case WeightForm::Plain:
             break;
         }
-        return m_readers[m_of[index].file].readFloats(m_of[index].name, first, out);
+        const NamedTensor& tensor = m_table.tensors[index];
+        const SafetensorsReader& reader = m_readers[m_of[index].file];
+        return tensor.isPart() ? readColumns(tensor, reader, first, out)
+                               : reader.readFloats(tensor.name, first, out);
+    }
+
+    // Row by row.
+    Status readColumns(const NamedTensor& part, const SafetensorsReader& reader, std::int64_t first,
+        std::span<float> out)
+    {
+        const std::int64_t columns = part.shape[1];
+        while (!out.empty()) {
+            const std::int64_t column = first % columns;
+            const auto count =
+                static_cast<std::size_t>(std::min<std::int64_t>(columns - column, std::ssize(out)));
+            const std::int64_t at = first / columns * part.fileColumns + part.firstColumn + column;
+            MR_TRY(reader.readFloats(part.name, at, out.first(count)));
+            out = out.subspan(count);
+            first += static_cast<std::int64_t>(count);
+        }
+        return {};
     }
 
     Status openFp8(std::size_t index)
@@ -311,7 +331,8 @@ std::unique_ptr<MasterReader> initialWeights(
 {
     return madeWeights(table, [seed, range = config.initializerRange](const NamedTensor& tensor,
                                   std::int64_t first, const MasterView& out) {
-        const std::uint64_t key = XXH3_64bits(tensor.name.data(), tensor.name.size()) ^ seed;
+        const std::uint64_t key = XXH3_64bits(tensor.name.data(), tensor.name.size()) ^ seed ^
+                                  static_cast<std::uint64_t>(tensor.firstColumn);
         fillNormal(key, range, first, out);
     });
 }
@@ -319,12 +340,12 @@ std::unique_ptr<MasterReader> initialWeights(
 Result<std::string> weightsHash(
     const ParamTable& table, MasterReader& master, const MasterSink& also)
 {
-    std::map<std::string_view, const NamedTensor*> order; // null: one that is carried
+    std::map<std::string_view, std::vector<const NamedTensor*>> order; // none: it is carried
     std::map<std::string_view, const CarriedTensor*> carried;
     for (const NamedTensor& tensor : table.tensors)
-        order[tensor.name] = &tensor;
+        order[tensor.name].push_back(&tensor);
     for (const CarriedTensor& tensor : table.carried) {
-        order[tensor.name] = nullptr;
+        order[tensor.name] = {};
         carried[tensor.name] = &tensor;
     }
     const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(
@@ -336,19 +357,33 @@ Result<std::string> weightsHash(
     MasterPiece piece;
     std::vector<float> joined;
     CarriedReader reader;
-    for (const auto& [name, tensor] : order) {
-        if (tensor == nullptr) {
+    const auto take = [&](const MasterView& view) {
+        joined.resize(view.high.size());
+        std::transform(
+            view.high.begin(), view.high.end(), view.low.begin(), joined.begin(), joinHalves);
+        add(joined);
+    };
+    for (const auto& [name, tensors] : order) {
+        if (tensors.empty()) {
             MR_TRY(reader.forBytes(*carried[name], add));
             continue;
         }
-        const GroupId group = tensor->group;
-        MR_TRY(forPieces(master, {group, tensor->first, tensor->count()}, piece,
+        const NamedTensor& tensor = *tensors.front();
+        if (tensor.isPart()) {
+            JoinedRows rows(tensors);
+            MR_TRY(rows.forPieces(
+                master, 0, rows.count(),
+                [&](std::int64_t, const MasterView& view) {
+                    take(view);
+                    return Status();
+                },
+                also));
+            continue;
+        }
+        MR_TRY(forPieces(master, {tensor.group, tensor.first, tensor.count()}, piece,
             [&](std::int64_t first, const MasterView& view) {
-                joined.resize(view.high.size());
-                std::transform(view.high.begin(), view.high.end(), view.low.begin(), joined.begin(),
-                    joinHalves);
-                add(joined);
-                return also ? also(group, first, view) : Status();
+                take(view);
+                return also ? also(tensor.group, first, view) : Status();
             }));
     }
     const XXH128_hash_t hash = XXH3_128bits_digest(state.get());

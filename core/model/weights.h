@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include "core/model/joined_rows.h"
 #include "core/model/master.h"
 #include "core/model/model_config.h"
 #include "core/model/param_table.h"
@@ -70,9 +71,6 @@ std::unique_ptr<MasterReader> madeWeights(const ParamTable& table, MatrixFill fi
 // values do not depend on order, pieces or threads. The table outlives it.
 std::unique_ptr<MasterReader> initialWeights(
     const ModelConfig& config, const ParamTable& table, std::uint64_t seed);
-
-// Gets a piece of a group from its first element on, as it is read.
-using MasterSink = std::function<Status(GroupId group, std::int64_t first, const MasterView& view)>;
 
 // XXH3-128 of the F32 master, little-endian, tensors in bytewise name order, tied once
 // (decisions.md 16); carried tensors among them, as the bytes they are. 32 hex digits. `also` gets

@@ -32,15 +32,32 @@ constexpr std::array<std::string_view, 4> kQwen35Carried = {
 constexpr std::array<std::string_view, 4> kTowers = {"vision_tower.", "multi_modal_projector.",
     "model.vision_tower.", "model.multi_modal_projector."};
 
-constexpr std::array<WrapperTraits, 3> kWrappers = {{
+constexpr std::array<WrappedText, 1> kGemma4Texts = {{{"gemma4_text",
+    R"({"vocab_size": 262144, "hidden_size": 2304, "intermediate_size": 9216,
+        "num_hidden_layers": 30, "num_attention_heads": 8, "max_position_embeddings": 131072,
+        "rms_norm_eps": 1e-6})"}}};
+constexpr std::array<WrappedText, 1> kUnifiedTexts = {{{"gemma4_unified_text",
+    R"({"vocab_size": 262144, "hidden_size": 2304, "intermediate_size": 9216,
+        "num_hidden_layers": 30, "num_attention_heads": 8, "max_position_embeddings": 262144,
+        "rms_norm_eps": 1e-6})"}}};
+constexpr std::array<std::string_view, 6> kGemma4Around = {"*.layer_scalar",
+    "*.embed_tokens_per_layer.weight", "model.vision_tower.", "model.embed_vision.",
+    "model.audio_tower.", "model.embed_audio."};
+
+constexpr std::array<WrapperTraits, 5> kWrappers = {{
     {"Gemma3ForConditionalGeneration", "gemma3", kGemma3Texts, kSpellings[2], kTowers},
+    {"Gemma4ForConditionalGeneration", "gemma4", kGemma4Texts, kSpellings[1], kGemma4Around, true,
+        true},
+    {"Gemma4UnifiedForConditionalGeneration", "gemma4_unified", kUnifiedTexts, kSpellings[1],
+        kGemma4Around, true, true},
     {"Mistral3ForConditionalGeneration", "mistral3", kMistral3Texts, kSpellings[2], kTowers},
     {"Qwen3_5ForConditionalGeneration", "qwen3_5", kQwen35Texts, kSpellings[1], kQwen35Carried,
         false},
 }};
 
-// Fields of both levels that say different things by nature.
-constexpr std::array<std::string_view, 8> kOwn = {"_name_or_path", "architectures",
+// Fields of both levels that say different things by nature. The outer level ends answers of chats,
+// too, where the inner one ends texts.
+constexpr std::array<std::string_view, 9> kOwn = {"_name_or_path", "architectures", "eos_token_id",
     "initializer_range", "model_type", "quantization_config", "transformers_version", "use_cache",
     "vision_config"};
 
@@ -49,8 +66,9 @@ constexpr std::array<std::string_view, 8> kLifted = {"bos_token_id", "dtype", "e
     "pad_token_id", "quantization_config", "tie_word_embeddings", "torch_dtype", "vocab_size"};
 
 // Beginnings of fields that are of towers and of pictures.
-constexpr std::array<std::string_view, 9> kOfTowers = {"audio_", "boi_token", "eoi_token", "image_",
-    "mm_tokens_per_image", "multimodal_", "projector_", "spatial_merge_size", "vi"};
+constexpr std::array<std::string_view, 11> kOfTowers = {"audio_", "boa_token", "boi_token",
+    "eoa_token", "eoi_token", "image_", "mm_tokens_per_image", "multimodal_", "projector_",
+    "spatial_merge_size", "vi"};
 
 bool isOne(std::span<const std::string_view> list, std::string_view name)
 {
@@ -124,7 +142,7 @@ Result<json> textConfig(const WrapperTraits& wrapper, const json& config, const 
     inner["model_type"] = type; // the last one of the wrapper where it is missing
     inner.erase("architectures");
     for (const std::string_view key : kLifted)
-        if (!inner.contains(key) && config.contains(key))
+        if (config.contains(key) && (!inner.contains(key) || key == "eos_token_id"))
             inner[std::string(key)] = config[std::string(key)];
     const json missing = json::parse(text->missing);
     for (const auto& item : missing.items())

@@ -43,8 +43,9 @@ struct WrapperTraits {
     std::string_view modelType;                // model_type
     std::span<const WrappedText> texts;        // the last: if model_type is missing
     TensorPrefix prefix;                       // of published files
-    std::span<const std::string_view> carried; // beginnings of names
+    std::span<const std::string_view> carried; // names of carried tensors: isCarried()
     bool tiedByDefault = true;
+    bool capsLogits = false; // final_logit_softcapping of the text part counts
 };
 
 std::span<const WrapperTraits> wrappers() noexcept;

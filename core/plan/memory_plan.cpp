@@ -14,7 +14,7 @@ namespace mr {
 
 namespace {
 
-constexpr std::array<std::string_view, 42> kUseNames = {"weights", "high plane", "low plane",
+constexpr std::array<std::string_view, 43> kUseNames = {"weights", "high plane", "low plane",
     "first moments", "second moments", "accumulators", "second accumulator", "gradients",
     "boundaries", "activations", "workspace", "head", "head product", "batches", "constants",
     "scalars", "staging", "attention cache", "state slots", "upload landing", "urgent state",
@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 42> kUseNames = {"weights", "high plane",
     "packed gradients", "upload slots", "window sums", "window scalars", "weight slots",
     "disk slots", "state on disk", "weights on disk", "gradients on disk", "boundaries on disk",
     "frozen weights", "packed landing", "averages of squares", "update scratch", "input codes",
-    "moved copies"};
+    "moved copies", "shared"};
 
 // The largest stage that a tile of frozen weights comes to.
 std::size_t largestFrozenStage(const DiskCuts& disk, const ModelShape& shape, std::size_t each)
@@ -143,6 +143,8 @@ void addBoundaries(
         Tier::Device, MemoryUse::Boundaries, kOfTheRun, shape.boundaryBytes * onDevice * inFlight);
     list.add(
         Tier::Device, MemoryUse::InputCodes, kOfTheRun, shape.keptBoundaryBytes * codes * inFlight);
+    list.add(Tier::Device, MemoryUse::Shared, kOfTheRun,
+        shape.sharedBytes * inFlight * (probes ? 2 : 1));
     list.add(Tier::PinnedHost, MemoryUse::Boundaries, kOfTheRun,
         shape.keptBytes() * static_cast<std::size_t>(cuts.boundaries.onHost));
 }
@@ -372,6 +374,7 @@ MemoryPlan planInferenceMemory(const StepSpec& spec, const ModelShape& shape)
     addBothSides(list, shape, batchBuffers(1), spec.microBatches);
     // A layer reads one and writes the other.
     list.add(Tier::Device, MemoryUse::Boundaries, kOfTheRun, 2 * shape.boundaryBytes);
+    list.add(Tier::Device, MemoryUse::Shared, kOfTheRun, shape.sharedBytes);
     list.add(Tier::Device, MemoryUse::Activations, kOfTheRun,
         shape.layers() > 2 ? shape.savedBytesPerBlock : 0);
     list.add(Tier::Device, MemoryUse::Head, kOfTheRun, shape.headInferenceBytes);

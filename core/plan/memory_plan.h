@@ -119,6 +119,7 @@ enum class MemoryUse : std::uint8_t {
     UpdateScratch,
     InputCodes,
     MovedCopies,
+    Shared,
 };
 
 std::string_view name(MemoryUse use) noexcept; // "weights", "low plane", ...

@@ -108,6 +108,8 @@ struct ModelShape {
                                    // flight, and scratch for all of them
     std::size_t headTileBytes = 0;
     std::size_t batchBytes = 0;      // ids, targets, positions, visibility, order of a micro-batch
+    std::size_t sharedBytes = 0;     // of a micro-batch in flight: k and v that blocks share, and
+                                     // inputs of blocks beside the stream
     std::size_t constantBytes = 0;   // rope tables
     std::size_t scalarBytes = 0;     // losses, norm blocks, StepScalars of the step and of groups
     std::size_t sentScalarBytes = 0; // the part that SendScalars of the step copies: losses and

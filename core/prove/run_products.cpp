@@ -8,22 +8,25 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <tuple>
 #include <utility>
 
 namespace mr {
 namespace {
 
-struct BlockProduct {
-    SlotKind weight;
-    SlotKind bias;
+struct GroupProduct {
     const char* place;
+    SlotKind weight;
+    std::optional<SlotKind> bias = {};
 };
 
-constexpr std::array kBlockProducts = {BlockProduct{SlotKind::Qkv, SlotKind::QkvBias, "qkv"},
-    BlockProduct{SlotKind::AttnOut, SlotKind::AttnOutBias, "attention out"},
-    BlockProduct{SlotKind::GateUp, SlotKind::GateUpBias, "gate-up"},
-    BlockProduct{SlotKind::Down, SlotKind::DownBias, "down"}};
+constexpr std::array kGroupProducts = {GroupProduct{"qkv", SlotKind::Qkv, SlotKind::QkvBias},
+    GroupProduct{"attention out", SlotKind::AttnOut, SlotKind::AttnOutBias},
+    GroupProduct{"gate-up", SlotKind::GateUp, SlotKind::GateUpBias},
+    GroupProduct{"down", SlotKind::Down, SlotKind::DownBias},
+    GroupProduct{"input gate", SlotKind::InputGate}, GroupProduct{"input out", SlotKind::InputOut},
+    GroupProduct{"inputs", SlotKind::InputProjection}};
 
 std::size_t tensorBytes(DType type, std::int64_t rows, std::int64_t cols) noexcept
 {
@@ -152,7 +155,8 @@ void addAdapter(
         shape.dropout == 0.0);
 }
 
-void addBlock(const ParamTable& trained, GroupId group, bool hasBackward, const MicroShape& shape,
+// A block, or the embedding.
+void addGroup(const ParamTable& trained, GroupId group, bool hasBackward, const MicroShape& shape,
     ProductList& list)
 {
     const ParamTable& model = wholeModel(trained);
@@ -160,15 +164,15 @@ void addBlock(const ParamTable& trained, GroupId group, bool hasBackward, const 
     RunProduct product;
     product.compute = shape.compute;
     product.tokens = shape.tokens();
-    for (const BlockProduct& place : kBlockProducts) {
+    for (const GroupProduct& place : kGroupProducts) {
         const ParamSlot* weight = model.find(group, place.weight);
         if (!weight)
-            continue; // a model without blocks
+            continue;
         product.place = place.place;
         product.out = weight->rows;
         product.in = weight->cols;
-        product.isFp8 = isInFp8(shape, *weight);
-        product.hasBias = model.find(group, place.bias) != nullptr;
+        product.isFp8 = group.value > 0 && isInFp8(shape, *weight);
+        product.hasBias = place.bias && model.find(group, *place.bias) != nullptr;
         list.addForward(product, shape.compute);
         if (!hasBackward)
             continue;
@@ -319,8 +323,8 @@ std::vector<RunProduct> runProducts(
     const auto first = std::find_if(trained.groups.begin(), trained.groups.end(),
         [](const ParamGroup& group) { return group.elements > 0; });
     const auto head = static_cast<std::int32_t>(trained.groups.size()) - 1;
-    for (std::int32_t g = 1; g < head; ++g)
-        addBlock(trained, GroupId{g}, g >= first - trained.groups.begin(), shape, list);
+    for (std::int32_t g = 0; g < head; ++g)
+        addGroup(trained, GroupId{g}, g >= first - trained.groups.begin(), shape, list);
     addHead(config, trained, shape, list);
     return list.take();
 }

@@ -39,12 +39,16 @@ Status ConstantTables::copy()
 {
     ModelConstants host = m_memory.constants;
     std::vector<std::pair<std::byte*, std::vector<std::byte>>> tables; // on the device, here
+    const auto bringHere = [&tables](TensorView& view) {
+        if (view.data == nullptr)
+            return;
+        tables.emplace_back(view.data, view.bytes());
+        view.data = tables.back().second.data();
+    };
     for (RopeTables& rope : host.ropes)
         for (TensorView* view : {&rope.cosines, &rope.sines, &rope.queryCosines, &rope.querySines})
-            if (view->data != nullptr) {
-                tables.emplace_back(view->data, view->bytes());
-                view->data = tables.back().second.data();
-            }
+            bringHere(*view);
+    bringHere(host.ones);
     fillConstants(m_config, m_turnedFor, host);
     for (const auto& [to, bytes] : tables)
         MR_TRY(m_copier.toDevice(to, bytes));

@@ -12,9 +12,11 @@ BlockActivations firstRows(const BlockActivations& whole, std::int64_t count)
 {
     BlockActivations part = whole;
     for (TensorView* view : {&part.normed1, &part.rstd1, &part.joined, &part.deltaRstd, &part.gated,
-             &part.queries, &part.keys, &part.queryRstd, &part.keyRstd, &part.attention, &part.lse,
-             &part.attnBranch, &part.mlpBranch, &part.attnBranchRstd, &part.mlpBranchRstd,
-             &part.mid, &part.normed2, &part.rstd2, &part.gateUp, &part.activated})
+             &part.queries, &part.keys, &part.queryRstd, &part.keyRstd, &part.values,
+             &part.valueRstd, &part.attention, &part.lse, &part.attnBranch, &part.mlpBranch,
+             &part.attnBranchRstd, &part.mlpBranchRstd, &part.mid, &part.normed2, &part.rstd2,
+             &part.gateUp, &part.activated, &part.fed, &part.inputGateUp, &part.inputActivated,
+             &part.inputBranch, &part.inputRstd})
         if (view->data != nullptr)
             *view = view->rows(0, count);
     return part;
@@ -54,6 +56,9 @@ Status Decoder::runBlock(std::int64_t block, std::int64_t first, std::int64_t co
         batchOfBlock(m_config, block, batch), m_config.findKind(block),
         ropeOfBlock(m_config, block, m_memory.constants), first};
     context.generates = true;
+    context.block = block;
+    context.shared = &m_memory.shared(0);
+    context.ones = m_memory.constants.ones;
     context.batch.positions = batch.positions.rows(0, count);
     context.batch.visibleFrom = context.batch.visibleFrom.rows(0, first + count);
     BlockActivations kept = firstRows(m_memory.activations().of(0, block), count);
@@ -73,6 +78,19 @@ Status Decoder::runBlock(std::int64_t block, std::int64_t first, std::int64_t co
         m_memory.boundaries().of(0, block + 1).rows(0, count), kept, scratch);
 }
 
+Status Decoder::embed(std::int64_t count)
+{
+    LayerContext context{&m_device.ops(), &m_stream, &m_config, m_memory.batches[0]};
+    const TensorView out = m_memory.boundaries().of(0, 0).rows(0, count);
+    MR_TRY(context.ops->embed({context.batch.ids.rows(0, count), m_memory.embedding, out,
+                                  static_cast<float>(m_config.embeddingScale)},
+        m_stream));
+    if (m_config.layerInput == 0)
+        return {};
+    context.shared = &m_memory.shared(0);
+    return makeInputs(context, m_memory.inputWeights, out, m_memory.inputScratch);
+}
+
 Status Decoder::advance(
     std::span<const TokenId> tokens, std::int64_t first, std::span<float> logits)
 {
@@ -82,10 +100,7 @@ Status Decoder::advance(
         return Status::error(ErrorKind::Internal, "generation: no room for these tokens");
     MR_TRY(fetch(tokens, first));
     MR_TRY(m_memory.tokenRows.place(m_stream));
-    MR_TRY(m_device.ops().embed({m_memory.batches[0].ids.rows(0, count), m_memory.embedding,
-                                    m_memory.boundaries().of(0, 0).rows(0, count),
-                                    static_cast<float>(m_config.embeddingScale)},
-        m_stream));
+    MR_TRY(embed(count));
     for (std::int64_t block = 0; block < m_config.layers; ++block)
         MR_TRY(runBlock(block, first, count));
     return logitsAt(count - 1, logits);

@@ -34,6 +34,7 @@ public:
 private:
     Status fetch(std::span<const TokenId> tokens, std::int64_t first);
     Status logitsByTiles(const LayerContext& context, const TensorView& x);
+    Status embed(std::int64_t count);
     Status runBlock(std::int64_t block, std::int64_t first, std::int64_t count);
 
     Device& m_device;

@@ -35,6 +35,8 @@ Status fillHostBatches(
         MR_TRY(checkIds("batch", micros[m].ids, config.vocab));
         MR_TRY(checkIds("batch, targets", micros[m].targets, config.vocab, -1));
         copyBatch(config, micros[m], memory.tokenRows, memory.hostBatches[m]);
+        if (memory.inputTable)
+            MR_TRY(memory.inputTable->read(micros[m].ids, memory.hostBatches[m].inputRows));
     }
     return {};
 }

@@ -21,14 +21,14 @@ Status PassTasks::forwardBothWays(const Task& task, const StepInputs& inputs, St
 // the second one.
 Status PassTasks::forwardMoved(const Task& task, int copy, Stream& stream)
 {
-    const LayerContext context = contextOf(task, stream);
+    LayerContext context = contextOf(task, stream);
     const std::int64_t layer = task.group.value;
     const std::int64_t slot = slotOf(task) + copy * m_memory.slotCount();
     const BoundaryMemory& boundaries = m_memory.boundaries();
+    context.shared = &m_memory.shared(slot);
     if (layer == 0)
-        return m_device.ops().embed({context.batch.ids, m_memory.movedEmbedding(copy),
-                                        boundaries.of(slot, 0), embeddingScale()},
-            stream);
+        return embed(context, m_memory.movedEmbedding(copy), m_memory.movedInputs(copy),
+            boundaries.of(slot, 0));
     const LayerInput input{boundaries.of(slot, layer - 1), {}, {}};
     if (layer + 1 == m_memory.groupCount())
         return forwardHead(context, m_memory.movedHead(copy), input, m_memory.head,

@@ -81,10 +81,14 @@ LayerContext PassTasks::contextOf(const Task& task, Stream& stream) const
 {
     const auto buffer = static_cast<std::size_t>(task.micro.value) % m_memory.batches.size();
     const std::int64_t block = task.group.value - 1;
-    return {&m_device.ops(), &stream, &m_config,
+    LayerContext context{&m_device.ops(), &stream, &m_config,
         batchOfBlock(m_config, block, m_memory.batches[buffer]), m_config.findKind(block),
         ropeOfBlock(m_config, block, m_memory.constants), 0, &m_memory.apart, m_trains,
         m_memory.adapterOf(task.group), dropoutOf(task)};
+    context.block = block;
+    context.shared = &m_memory.shared(slotOf(task));
+    context.ones = m_memory.constants.ones;
+    return context;
 }
 
 AdapterDropout PassTasks::dropoutOf(const Task& task) const
@@ -123,7 +127,9 @@ Status PassTasks::decode(std::int64_t slot, std::int64_t boundary, Stream& strea
 bool PassTasks::leavesSum(const StepPlan& plan, TaskIndex index) const
 {
     const Task& task = plan.tasks[index];
-    if (plan.savesBoundaries || encodes(task.group.value) ||
+    const bool isScaled =
+        task.group.value > 0 && m_config.outputScaleOf(task.group.value - 1) != 1.0F;
+    if (plan.savesBoundaries || isScaled || encodes(task.group.value) ||
         m_memory.activations().isKept(slotOf(task), task.group.value))
         return false;
     const auto onCompute = [](const Task& other) { return other.lane == Lane::Compute; };
@@ -139,7 +145,7 @@ LayerInput PassTasks::inputOf(const Task& task)
     const std::int64_t below = task.group.value - 1;
     LayerInput input{m_memory.boundaries().of(slot, below), {}, {}};
     if (std::exchange(m_sumIsLeft, false)) {
-        input.stream = m_memory.activations().of(slot, below - 1).mid;
+        input.stream = streamOf(m_memory.activations().of(slot, below - 1));
         input.branch = m_memory.scratchOf(below - 1).branch;
     }
     return input;
@@ -165,9 +171,8 @@ Status PassTasks::forwardLayer(const StepPlan& plan, TaskIndex index, Stream& st
     if (layer == 0 && isTiled)
         return {}; // its rows have come (fetchRows)
     if (layer == 0)
-        return m_device.ops().embed({context.batch.ids, m_memory.embedding,
-                                        m_memory.boundaries().of(slot, 0), embeddingScale()},
-            stream);
+        return embed(
+            context, m_memory.embedding, m_memory.inputWeights, m_memory.boundaries().of(slot, 0));
     if (layer + 1 == m_memory.groupCount() && isTiled)
         return forwardTile(task, context);
     const LayerInput input = inputOf(task);
@@ -191,7 +196,7 @@ Status PassTasks::backward(const Task& task, const StepInputs& inputs, Stream& s
     if (task.group.value + 1 == m_memory.groupCount())
         return backwardHeadTask(task, inputs.lossScale, context);
     if (group == 0)
-        return backwardEmbedding(context.batch, grad, accumulate, stream);
+        return backwardEmbedding(context, grad, accumulate);
     const GroupMemory& memory = m_memory.group(task.group);
     const TensorView x = m_memory.boundaries().of(slot, task.group.value - 1);
     const BlockActivations kept = m_memory.activations().of(slot, task.group.value - 1);
@@ -210,10 +215,36 @@ Status PassTasks::backward(const Task& task, const StepInputs& inputs, Stream& s
         {memory.gradientViews, grad, accumulate, memory.adapterGradients});
 }
 
+Status PassTasks::embed(const LayerContext& context, const TensorView& matrix,
+    const InputTensors& inputs, const TensorView& out)
+{
+    MR_TRY(
+        m_device.ops().embed({context.batch.ids, matrix, out, embeddingScale()}, *context.stream));
+    if (m_config.layerInput == 0)
+        return {};
+    return makeInputs(context, inputs, out, m_memory.inputScratch);
+}
+
+// Inputs of blocks are made of the embedding's rows, too.
+Status PassTasks::backwardInputs(
+    const LayerContext& context, const TensorView& grad, bool accumulate)
+{
+    if (m_config.layerInput == 0 || m_memory.inputGradients.projection.data == nullptr)
+        return {};
+    const InputScratch& scratch = m_memory.inputScratch;
+    MR_TRY(m_device.ops().embed(
+        {context.batch.ids, m_memory.embedding, scratch.x, embeddingScale()}, *context.stream));
+    return makeInputsBack(
+        context, m_memory.inputWeights, m_memory.inputGradients, grad, scratch, accumulate);
+}
+
 Status PassTasks::backwardEmbedding(
-    const BatchViews& batch, const TensorView& grad, bool accumulate, Stream& stream)
+    const LayerContext& context, const TensorView& grad, bool accumulate)
 {
     const TokenRows& rows = m_memory.tokenRows;
+    const BatchViews& batch = context.batch;
+    Stream& stream = *context.stream;
+    MR_TRY(backwardInputs(context, grad, accumulate));
     if (rows.any())
         return m_device.ops().embedBackward(
             {batch.rowIds, batch.rowOrder, grad, rows.gradient(), accumulate, embeddingScale()},

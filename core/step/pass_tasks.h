@@ -36,8 +36,10 @@ private:
     Status forwardBothWays(const Task& task, const StepInputs& inputs, Stream& stream);
     Status forwardMoved(const Task& task, int copy, Stream& stream);
     Status backward(const Task& task, const StepInputs& inputs, Stream& stream);
-    Status backwardEmbedding(
-        const BatchViews& batch, const TensorView& grad, bool accumulate, Stream& stream);
+    Status embed(const LayerContext& context, const TensorView& matrix, const InputTensors& inputs,
+        const TensorView& out);
+    Status backwardInputs(const LayerContext& context, const TensorView& grad, bool accumulate);
+    Status backwardEmbedding(const LayerContext& context, const TensorView& grad, bool accumulate);
     Status backwardHeadTask(const Task& task, float lossScale, const LayerContext& context);
     Status forwardTile(const Task& task, const LayerContext& context);
     Status backwardTile(

@@ -33,6 +33,10 @@ Result<std::unique_ptr<RunMemory>> RunMemory::create(const TierStore& tiers,
     MR_TRY(memory->bindGroups(tiers, config, table));
     MR_TRY(memory->bindWork(tiers, config, table));
     MR_TRY(memory->bindBatches(tiers, config, batchBuffers));
+    if (config.inputsAreOnHost()) {
+        MR_ASSIGN(InputTable opened, InputTable::open(config));
+        memory->inputTable = std::make_unique<InputTable>(std::move(opened));
+    }
     if (tiers.plan().window.isActive()) {
         auto window = WindowMemory::create(tiers, shape.compute);
         MR_TRY(window.status());
@@ -91,6 +95,8 @@ void RunMemory::bindEnds(const TierStore& tiers, const ModelConfig& config, cons
         return isTrained ? slotView(table, id, kind, group.weights, m_shape.compute)
                          : slotView(wholeModel(table), id, kind, group.frozen, m_shape.compute);
     };
+    inputWeights = {weight(embed, first, SlotKind::InputProjection),
+        weight(embed, first, SlotKind::InputsNorm)};
     if (!m_vocabulary.any()) {
         embedding = weight(embed, first, SlotKind::Embedding);
         headWeights.norm = weight(headGroup, last, SlotKind::FinalNorm);
@@ -103,6 +109,8 @@ void RunMemory::bindEnds(const TierStore& tiers, const ModelConfig& config, cons
                                  : TensorView{};
     };
     embeddingGradient = gradient(embed, first, SlotKind::Embedding);
+    inputGradients = {gradient(embed, first, SlotKind::InputProjection),
+        gradient(embed, first, SlotKind::InputsNorm)};
     headGradients.norm = gradient(headGroup, last, SlotKind::FinalNorm);
     headGradients.matrix = gradient(headGroup, last, SlotKind::Head);
     if (table.find(first, SlotKind::TokenRows))
@@ -138,6 +146,10 @@ void RunMemory::bindMoved(
                 table, GroupId{static_cast<std::int32_t>(g)}, moved.shared, m_shape.compute));
         moved.matrix =
             slotView(table, first, SlotKind::Embedding, moved.embedding, m_shape.compute);
+        const auto ofInputs = [&](SlotKind kind) {
+            return slotView(table, first, kind, moved.embedding, m_shape.compute);
+        };
+        moved.inputs = {ofInputs(SlotKind::InputProjection), ofInputs(SlotKind::InputsNorm)};
         moved.head.norm = slotView(table, last, SlotKind::FinalNorm, moved.shared, m_shape.compute);
         moved.head.matrix = config.tiedEmbedding ? moved.matrix
                                                  : slotView(table, last, SlotKind::Head,
@@ -161,6 +173,11 @@ TensorView RunMemory::movedEmbedding(int copy) const
     return m_moved[static_cast<std::size_t>(copy)].matrix;
 }
 
+InputTensors RunMemory::movedInputs(int copy) const
+{
+    return m_moved[static_cast<std::size_t>(copy)].inputs;
+}
+
 HeadTensors RunMemory::movedHead(int copy) const
 {
     return m_moved[static_cast<std::size_t>(copy)].head;
@@ -176,6 +193,7 @@ Status RunMemory::bindWork(
             return missing(use);
     m_boundaries = BoundaryMemory(tiers, config, m_shape);
     m_activations = ActivationMemory(tiers, config, m_shape, m_slots, m_recompute);
+    bindShared(tiers, config);
     m_disk = DiskPlaces(tiers);
     m_firstPiece = tiers.plan().firstFrozenPiece();
     m_scratch.resize(static_cast<std::size_t>(config.layers));
@@ -199,6 +217,18 @@ Status RunMemory::bindWork(
     std::memcpy(hostScalars.scalars.data, &none, sizeof none);
     staging = tiers.find(Tier::PinnedHost, MemoryUse::Staging);
     return staging.empty() ? missing(MemoryUse::Staging) : Status();
+}
+
+void RunMemory::bindShared(const TierStore& tiers, const ModelConfig& config)
+{
+    const std::span<std::byte> all = tiers.find(Tier::Device, MemoryUse::Shared);
+    SharedViews none;
+    const std::size_t each = layoutShared(config, m_shape, nullptr, none);
+    m_shared.resize(each == 0 ? 2 * static_cast<std::size_t>(m_slots) : all.size() / each);
+    for (std::size_t slot = 0; slot < m_shared.size(); ++slot)
+        layoutShared(config, m_shape, all.data() + slot * each, m_shared[slot]);
+    layoutInputs(
+        config, m_shape, tiers.find(Tier::Device, MemoryUse::Workspace).data(), inputScratch);
 }
 
 void RunMemory::bindHead(const ModelConfig& config, bool trains, std::byte* bytes)

@@ -8,6 +8,8 @@
 #pragma once
 
 #include "core/model/block.h"
+#include "core/model/block_input.h"
+#include "core/model/input_table.h"
 #include "core/model/layout.h"
 #include "core/model/param_table.h"
 #include "core/plan/plan.h"
@@ -52,6 +54,11 @@ public:
 
     const BoundaryMemory& boundaries() const noexcept { return m_boundaries; }
     const ActivationMemory& activations() const noexcept { return m_activations; }
+    // What layers of a micro-batch in flight hand each other beside the stream.
+    const SharedViews& shared(std::int64_t slot) const noexcept
+    {
+        return m_shared[static_cast<std::size_t>(slot)];
+    }
     const DiskPlaces& disk() const noexcept { return m_disk; }
     // Number of a piece of frozen weights among all that is stored: they come behind boundaries.
     std::int32_t storedPiece(std::int32_t piece) const noexcept { return m_firstPiece + piece; }
@@ -66,6 +73,7 @@ public:
     std::byte* movedWeights(GroupId id, int copy) const noexcept;
     const BlockTensors& movedBlock(GroupId id, int copy) const;
     TensorView movedEmbedding(int copy) const;
+    InputTensors movedInputs(int copy) const;
     HeadTensors movedHead(int copy) const;
     // The first element of its group in the weights that a task finds on the device: of a tile of
     // embedding or head the first of its range.
@@ -123,8 +131,12 @@ public:
     HeadScratch head;
     TensorView headProduct;    // null data unless planned
     AddedApart apart;          // lent by the run; nothing in most
-    FrozenPieces frozenPieces; // of weights on disk
-    bool addsAdapter = true;   // false: blocks answer as if they had none
+    InputTensors inputWeights; // of the inputs of blocks, and their gradients; null without such
+    InputTensors inputGradients;
+    InputScratch inputScratch;
+    std::unique_ptr<InputTable> inputTable; // null unless rows come from the model's file
+    FrozenPieces frozenPieces;              // of weights on disk
+    bool addsAdapter = true;                // false: blocks answer as if they had none
     ModelConstants constants;
     ScalarViews scalars;
     ScalarViews hostScalars;
@@ -150,6 +162,7 @@ private:
     Status bindGroups(const TierStore& tiers, const ModelConfig& config, const ParamTable& table);
     void bindEnds(const TierStore& tiers, const ModelConfig& config, const ParamTable& table);
     void bindHead(const ModelConfig& config, bool trains, std::byte* bytes);
+    void bindShared(const TierStore& tiers, const ModelConfig& config);
     void bindMoved(const TierStore& tiers, const ModelConfig& config, const ParamTable& table);
     Status bindWork(const TierStore& tiers, const ModelConfig& config, const ParamTable& table);
     Status bindBatches(
@@ -165,6 +178,7 @@ private:
     std::int64_t m_slots = 1;
     int m_stateSlots = 0;
     Recompute m_recompute = Recompute::None;
+    std::vector<SharedViews> m_shared; // by micro-batch in flight
     BoundaryMemory m_boundaries;
     ActivationMemory m_activations;
     DiskPlaces m_disk;
@@ -175,6 +189,7 @@ private:
         std::byte* embedding = nullptr;   // of a tied head
         std::vector<BlockTensors> blocks; // by group
         TensorView matrix;                // of the embedding
+        InputTensors inputs;
         HeadTensors head;
     };
     std::vector<Moved> m_moved;          // by copy

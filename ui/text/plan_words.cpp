@@ -33,6 +33,7 @@ constexpr std::array kBytesKinds = {
         QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Gradient sums of the tied head"), 2},
     Kind{"gradients", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Gradients"), 2},
     Kind{"boundaries", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Layer inputs"), 7},
+    Kind{"shared", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Shared between layers"), 7},
     Kind{"moved copies", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Weights moved both ways"), 0},
     Kind{"input codes", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Layer inputs in 8 bits"), 7},
     Kind{"activations", QT_TRANSLATE_NOOP("mr::ui::PlanWords", "Activations"), 4},

@@ -28,7 +28,7 @@ private Q_SLOTS:
     {
         const ModelConfig qwen2 = family("Qwen2ForCausalLM", "qwen2");
         QVERIFY(qwen2.block.qkvBias && !qwen2.block.attnOutBias && !qwen2.block.mlpBias &&
-                !qwen2.block.normsQueriesAndKeys());
+                !qwen2.block.normsQueries());
         QCOMPARE(qwen2.window(), 0);
         const ModelConfig qwen3 = family("Qwen3ForCausalLM", "qwen3");
         QVERIFY(qwen3.block.queryKeyNorm == QueryKeyNorm::Heads && !qwen3.block.qkvBias);

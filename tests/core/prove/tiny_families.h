@@ -8,13 +8,16 @@
 
 #include <QString>
 
+#include <fmt/format.h>
+
 #include <cmath>
+#include <string>
 
 namespace mr::test {
 
 inline constexpr const char* kFamilies[] = {"llama3", "mistral", "qwen2", "qwen3", "phi3", "phi4",
     "gemma", "gemma2", "gemma3", "ministral3", "smollm3", "olmo3", "granite", "glm4", "exaone4",
-    "hunyuan", "qwen3_5"};
+    "hunyuan", "qwen3_5", "gemma4", "gemma4_e"};
 
 inline bool isTied(const QString& family)
 {
@@ -92,9 +95,36 @@ inline void addNewer(const QString& family, ModelConfig& config)
     }
 }
 
-// Three blocks, sequences of 20 tokens: the windows cut.
+// As config.json says it: two head sizes, v that is k; or k and v of another block, and blocks with
+// inputs of their own.
+inline ModelConfig gemma4Config(bool hasInputs)
+{
+    const std::string text = fmt::format(
+        R"({{"architectures": ["Gemma4ForCausalLM"], "hidden_size": 24, "intermediate_size": 40,
+            "num_hidden_layers": {}, "num_attention_heads": 4, "num_key_value_heads": 2,
+            "head_dim": 6, "global_head_dim": 10, "vocab_size": 64, "rms_norm_eps": 1e-6,
+            "max_position_embeddings": 64, "sliding_window": 6, "pad_token_id": null,
+            "final_logit_softcapping": 2.0, "layer_types": {}, {}}})",
+        hasInputs ? 5 : 3,
+        hasInputs ? R"(["sliding_attention", "full_attention", "sliding_attention",
+                        "sliding_attention", "full_attention"])"
+                  : R"(["full_attention", "sliding_attention", "full_attention"])",
+        hasInputs ? R"("hidden_size_per_layer_input": 8, "vocab_size_per_layer_input": 70,
+                       "num_kv_shared_layers": 3, "use_double_wide_mlp": true)"
+                  : R"("hidden_size_per_layer_input": 0, "attention_k_eq_v": true,
+                       "num_global_key_value_heads": 1)");
+    ModelConfig config = std::move(parseModelConfig(text, "gemma4")).value();
+    config.trainsInputs = true;
+    for (std::int64_t block = 0; block < config.layers; ++block)
+        config.outputScales.push_back(block % 2 == 0 ? 0.75F : 1.0F);
+    return config;
+}
+
+// Three blocks or five, sequences of 20 tokens: the windows cut.
 inline ModelConfig familyConfig(const QString& family)
 {
+    if (family.startsWith("gemma4"))
+        return gemma4Config(family == "gemma4_e");
     ModelConfig config = tinyConfig(isTied(family));
     if (family.startsWith("gemma")) {
         addGemma(family, config);

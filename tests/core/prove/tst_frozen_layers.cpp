@@ -363,6 +363,8 @@ void TestFrozenLayers::anAdapterHasTheGradientsOfTheMergedModel()
 
     const RunGradients got = firstStep(*adapted);
 
+    // Scores that are not scaled lose more digits.
+    const float allowed = family.startsWith("gemma4") ? 3e-4F : 1e-4F;
     QVERIFY2(std::abs(got.loss - want.loss) < 1e-5 * want.loss,
         qPrintable(
             QStringLiteral("%1, want %2").arg(got.loss, 0, 'g', 9).arg(want.loss, 0, 'g', 9)));
@@ -372,7 +374,7 @@ void TestFrozenLayers::anAdapterHasTheGradientsOfTheMergedModel()
         const float most = largest(expected);
         QVERIFY(most > 1e-3F);
         for (std::size_t i = 0; i < expected.size(); ++i)
-            QVERIFY2(std::abs(got.of[g][i] - expected[i]) < 1e-4F * most,
+            QVERIFY2(std::abs(got.of[g][i] - expected[i]) < allowed * most,
                 qPrintable(QStringLiteral("group %1, element %2: %3, want %4")
                                .arg(g)
                                .arg(i)

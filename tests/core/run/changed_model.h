@@ -23,7 +23,8 @@ struct ChangedModel {
         config["initializer_range"] = 0.6;
         config.update(changes);
         folder.write("config.json", config.dump());
-        const ModelConfig read = readModelConfig(folder.path()).value();
+        ModelConfig read = readModelConfig(folder.path()).value();
+        read.trainsInputs = true; // so that its file has their table
         const ParamTable table = buildParamTable(read);
         const Folder out;
         const Status saved = saveModel(out.path(), read, table, *initialWeights(read, table, 3),

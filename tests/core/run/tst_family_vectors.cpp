@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstring>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -21,6 +22,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kMost = 1e-5; // relative to the norm of a tensor
+// Scores that are not scaled: the rounding of the first norm's output alone, all else in float64,
+// moves gradients of this model by 8e-6 of their norm. PyTorch in float32 is off by up to 9e-6.
+constexpr double kMostOfPlainScores = 2e-5;
 
 // One folder, with its reference.json.
 struct Family {
@@ -69,7 +73,7 @@ QString compareLoss(double loss, double expected)
 
 // Empty, or the error. `about`: shape, norm, at, values.
 QString compareGradient(
-    const std::string& name, std::span<const float> ours, const QJsonObject& about)
+    const std::string& name, double most, std::span<const float> ours, const QJsonObject& about)
 {
     const double size = about["norm"].toDouble();
     double worst = std::abs(norm(ours) - size);
@@ -83,30 +87,52 @@ QString compareGradient(
     const auto ends = [&](const char* end) { return name.ends_with(end); };
     const bool cancels =
         ends("linear_attn.A_log") || ends("linear_attn.dt_bias") || ends("linear_attn.norm.weight");
-    if (worst <= (cancels ? 3.0 : 1.0) * kMost * size)
+    if (worst <= (cancels ? 3.0 * kMost : most) * size)
         return {};
     return QStringLiteral("%1: off by %2 of its norm")
         .arg(QString::fromStdString(name))
         .arg(worst / size);
 }
 
+// The gradient of a tensor of the file.
+std::vector<float> joined(const GoldenRig& rig, const std::vector<const NamedTensor*>& parts)
+{
+    const NamedTensor& first = *parts.front();
+    if (!first.isPart())
+        return {rig.gradient(first).begin(), rig.gradient(first).end()};
+    std::vector<float> whole(static_cast<std::size_t>(first.shape[0] * first.fileColumns));
+    for (const NamedTensor* part : parts) {
+        const std::span<const float> own = rig.gradient(*part);
+        for (std::size_t i = 0; i < own.size(); ++i) {
+            const auto width = static_cast<std::size_t>(part->shape[1]);
+            whole[i / width * static_cast<std::size_t>(part->fileColumns) +
+                  static_cast<std::size_t>(part->firstColumn) + i % width] = own[i];
+        }
+    }
+    return whole;
+}
+
 QString compareGradients(const GoldenRig& rig, const QJsonObject& wanted)
 {
+    std::map<std::string, std::vector<const NamedTensor*>> tensors;
+    for (const NamedTensor& tensor : rig.setup.table.tensors)
+        tensors[tensor.name].push_back(&tensor);
     qsizetype trained = wanted.size();
     for (const CarriedTensor& tensor :
         rig.setup.table.carried) // of a tower: text does not reach it
         if (wanted[QString::fromStdString(tensor.name)].toObject()["norm"].toDouble(-1.0) == 0.0)
             --trained;
-    if (trained != static_cast<qsizetype>(rig.setup.table.tensors.size()))
+    if (trained != static_cast<qsizetype>(tensors.size()))
         return QStringLiteral("transformers trains %1 tensors, we %2")
             .arg(trained)
-            .arg(rig.setup.table.tensors.size());
-    for (const NamedTensor& tensor : rig.setup.table.tensors) {
-        const QString name = QString::fromStdString(tensor.name);
+            .arg(tensors.size());
+    for (const auto& [file, parts] : tensors) {
+        const QString name = QString::fromStdString(file);
         if (!wanted.contains(name))
             return name + QStringLiteral(" is not trained by transformers");
-        const QString wrong =
-            compareGradient(tensor.name, rig.gradient(tensor), wanted[name].toObject());
+        const bool isPlain = rig.setup.config.layerInput > 0;
+        const QString wrong = compareGradient(file, isPlain ? kMostOfPlainScores : kMost,
+            joined(rig, parts), wanted[name].toObject());
         if (!wrong.isEmpty())
             return wrong;
     }
@@ -136,9 +162,9 @@ MicroBatchData packedRow(const QJsonObject& packed, std::int64_t seqLen)
 void addFamilies()
 {
     QTest::addColumn<QString>("name");
-    for (const char* name : {"ernie4_5", "exaone4", "glm4", "granite", "granite4_dense",
-             "hunyuan_v1_dense", "ministral3", "mistral3", "olmo2", "olmo3", "qwen3_5",
-             "qwen3_5_vl", "seed_oss", "smollm3"})
+    for (const char* name : {"ernie4_5", "exaone4", "gemma4", "gemma4_unified", "glm4", "granite",
+             "granite4_dense", "hunyuan_v1_dense", "ministral3", "mistral3", "olmo2", "olmo3",
+             "qwen3_5", "qwen3_5_vl", "seed_oss", "smollm3"})
         QTest::newRow(name) << QString(name);
 }
 

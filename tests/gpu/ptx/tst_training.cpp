@@ -75,7 +75,7 @@ TinyRun baseRun(const QString& family, bool isHalf)
 {
     TinyRun run;
     run.config = familyConfig(family);
-    run.config.layers = 2;
+    run.config.layers = family == QStringLiteral("gemma4_e") ? 5 : 2; // whole where layers share
     if (!run.config.blocks.empty())
         run.config.blocks = familyConfig(family).kinds();
     run.compute = isHalf ? DType::BF16 : DType::F32;

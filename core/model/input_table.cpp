@@ -1,0 +1,68 @@
+#include "core/model/input_table.h"
+
+#include "core/base/shown_text.h"
+#include "core/device/master24.h"
+#include "core/model/model_config.h"
+#include "core/model/weight_folder.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace mr {
+
+InputTable::InputTable(CarriedTensor tensor, SafetensorsReader reader)
+    : m_tensor(std::move(tensor))
+    , m_reader(std::move(reader))
+    , m_row(static_cast<std::size_t>(m_tensor.entry.shape[1]))
+{
+}
+
+Result<InputTable> InputTable::open(const ModelConfig& config)
+{
+    const auto found = std::ranges::find_if(config.carried,
+        [](const CarriedTensor& tensor) { return tensor.name.ends_with(kInputTableName); });
+    if (found == config.carried.end())
+        return Status::error(ErrorKind::InvalidArgument,
+            "the model's files have no " + std::string(kInputTableName) +
+                ", which its blocks read rows of; use a folder that has all of its files");
+    const std::string& type = found->entry.dtype;
+    if (found->entry.shape != std::vector{config.inputVocab, config.inputColumns()})
+        return refuseWeights(found->file,
+            "tensor " + shownName(found->name) + " has another shape than config.json says");
+    if (type != "F32" && type != "F16" && type != "BF16")
+        return refuseWeights(found->file, "tensor " + shownName(found->name) + " is " +
+                                              shownName(type) + ", want F32, F16 or BF16");
+    MR_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(found->file));
+    return InputTable(*found, std::move(reader));
+}
+
+Status InputTable::readRow(std::int64_t row, const TensorView& out)
+{
+    const std::int64_t columns = out.dims[1];
+    if (out.dtype == DType::BF16 && m_tensor.entry.dtype == "BF16")
+        return m_reader.readBytes(
+            m_tensor.name, static_cast<std::uint64_t>(row) * out.bytes(), {out.data, out.bytes()});
+    if (out.dtype == DType::F32)
+        return m_reader.readFloats(
+            m_tensor.name, row * columns, {out.as<float>(), static_cast<std::size_t>(columns)});
+    MR_TRY(m_reader.readFloats(m_tensor.name, row * columns, m_row));
+    std::ranges::transform(m_row, out.as<std::uint16_t>(), bf16Bits);
+    return {};
+}
+
+Status InputTable::read(std::span<const std::int32_t> ids, const TensorView& out)
+{
+    m_places.clear();
+    for (std::size_t t = 0; t < ids.size(); ++t) {
+        const auto row = static_cast<std::int64_t>(t);
+        const TensorView to = out.rows(row, 1);
+        const auto [place, isNew] = m_places.try_emplace(ids[t], row);
+        if (isNew)
+            MR_TRY(readRow(ids[t], to));
+        else
+            std::memcpy(to.data, out.rows(place->second, 1).data, to.bytes());
+    }
+    return {};
+}
+
+} // namespace mr
