@@ -208,14 +208,18 @@ Result<Feedback> measureRates(Device& device, const RateSubject& subject)
     MR_TRY(runSteps(device, subject, Recompute::None, estimator));
     Feedback rates = estimator.rates({});
     if (subject.standIn) { // the seconds are those of other layers
-        rates.embedding = rates.block = rates.head = {};
+        rates.forgetLayers();
         return rates;
     }
     for (const Recompute how : {Recompute::Cheap, Recompute::Block}) {
         RateEstimator again;
         MR_TRY(runSteps(device, subject, how, again));
-        const double more = again.rates({}).block.backward - rates.block.backward;
-        (how == Recompute::Cheap ? rates.block.cheap : rates.block.recompute) = std::max(0.0, more);
+        Feedback longer = again.rates({});
+        for (int kind = 0; kind < kMostBlockKinds; ++kind) {
+            LayerSeconds& block = rates.blockOf(kind);
+            const double more = longer.blockOf(kind).backward - block.backward;
+            (how == Recompute::Cheap ? block.cheap : block.recompute) = std::max(0.0, more);
+        }
     }
     return rates;
 }

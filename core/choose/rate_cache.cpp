@@ -15,7 +15,7 @@ using nlohmann::json;
 namespace {
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 20;
-constexpr int kVersion = 1;
+constexpr int kVersion = 2; // 1 had one time for blocks of all kinds
 
 template <typename Rates>
 struct Field {
@@ -24,7 +24,7 @@ struct Field {
 };
 
 // One row per number; both directions go through it.
-constexpr std::array<Field<Feedback>, 17> kFields = {{
+constexpr std::array<Field<Feedback>, 29> kFields = {{
     {"h2d_bytes_per_s", [](Feedback& f) -> double& { return f.hostToDeviceBytesPerSecond; }},
     {"d2h_bytes_per_s", [](Feedback& f) -> double& { return f.deviceToHostBytesPerSecond; }},
     {"host_adamw_per_s", [](Feedback& f) -> double& { return f.hostAdamwElementsPerSecond; }},
@@ -39,6 +39,18 @@ constexpr std::array<Field<Feedback>, 17> kFields = {{
     {"block_backward_s", [](Feedback& f) -> double& { return f.block.backward; }},
     {"block_recompute_s", [](Feedback& f) -> double& { return f.block.recompute; }},
     {"block_cheap_s", [](Feedback& f) -> double& { return f.block.cheap; }},
+    {"block2_forward_s", [](Feedback& f) -> double& { return f.blockOf(1).forward; }},
+    {"block2_backward_s", [](Feedback& f) -> double& { return f.blockOf(1).backward; }},
+    {"block2_recompute_s", [](Feedback& f) -> double& { return f.blockOf(1).recompute; }},
+    {"block2_cheap_s", [](Feedback& f) -> double& { return f.blockOf(1).cheap; }},
+    {"block3_forward_s", [](Feedback& f) -> double& { return f.blockOf(2).forward; }},
+    {"block3_backward_s", [](Feedback& f) -> double& { return f.blockOf(2).backward; }},
+    {"block3_recompute_s", [](Feedback& f) -> double& { return f.blockOf(2).recompute; }},
+    {"block3_cheap_s", [](Feedback& f) -> double& { return f.blockOf(2).cheap; }},
+    {"block4_forward_s", [](Feedback& f) -> double& { return f.blockOf(3).forward; }},
+    {"block4_backward_s", [](Feedback& f) -> double& { return f.blockOf(3).backward; }},
+    {"block4_recompute_s", [](Feedback& f) -> double& { return f.blockOf(3).recompute; }},
+    {"block4_cheap_s", [](Feedback& f) -> double& { return f.blockOf(3).cheap; }},
     {"head_forward_s", [](Feedback& f) -> double& { return f.head.forward; }},
     {"head_backward_s", [](Feedback& f) -> double& { return f.head.backward; }},
     {"head_recompute_s", [](Feedback& f) -> double& { return f.head.recompute; }},

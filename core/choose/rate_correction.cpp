@@ -32,7 +32,7 @@ bool correctRates(const RunSetup& setup, const Feedback& measured, double others
         return false;
     Feedback rates = measured;
     if (known.standIn)
-        rates.embedding = rates.block = rates.head = {};
+        rates.forgetLayers();
     cache.putMeasured(known.runKey, rates, {unixSecondsNow(), othersPercent});
     return cache.save(path).ok();
 }

@@ -73,15 +73,16 @@ void RateEstimator::readWork(
     const int last = how.shape.layers() - 1;
     if (plan.answers[static_cast<std::size_t>(task.group.value)].tileRows > 0)
         return; // a part of the layer's work, or none: its rows have come
-    Layer& layer = task.group.value == 0      ? m_embedding
-                   : task.group.value == last ? m_head
-                                              : m_block;
-    const bool forward = task.kind == TaskKind::Forward;
-    const bool kept = !forward && &layer == &m_block && plan.keepsActivations(task);
-    (forward ? layer.forward : kept ? layer.keptBackward : layer.backward).add(seconds, 1.0);
-    if (&layer != &m_block || how.recompute != Recompute::None)
-        return;
     const GroupShape& shape = how.shape.groups[static_cast<std::size_t>(task.group.value)];
+    const bool isBlock = task.group.value != 0 && task.group.value != last;
+    Layer& layer = isBlock                 ? m_blocks[static_cast<std::size_t>(shape.kind)]
+                   : task.group.value == 0 ? m_embedding
+                                           : m_head;
+    const bool forward = task.kind == TaskKind::Forward;
+    const bool kept = !forward && isBlock && plan.keepsActivations(task);
+    (forward ? layer.forward : kept ? layer.keptBackward : layer.backward).add(seconds, 1.0);
+    if (!isBlock || how.recompute != Recompute::None)
+        return;
     m_blockFlops.add(seconds, forward ? shape.forwardFlops : shape.backwardFlops);
 }
 
@@ -144,11 +145,14 @@ void RateEstimator::read(
 
 void RateEstimator::clear() noexcept
 {
-    for (Layer* layer : {&m_embedding, &m_block, &m_head}) {
-        layer->forward.clear();
-        layer->backward.clear();
-        layer->keptBackward.clear();
-    }
+    const auto forget = [](Layer& layer) {
+        layer.forward.clear();
+        layer.backward.clear();
+        layer.keptBackward.clear();
+    };
+    forget(m_embedding);
+    std::ranges::for_each(m_blocks, forget);
+    forget(m_head);
     for (RateSamples* samples : {&m_blockFlops, &m_gradient, &m_packed, &m_deviceUpdate,
              &m_hostUpdate, &m_copyIn.small, &m_copyIn.large, &m_copyOut.small, &m_copyOut.large})
         samples->clear();
@@ -201,7 +205,11 @@ Feedback RateEstimator::rates(const Feedback& known) const
         knownOr(m_gradient.rate(), known.deviceGradientElementsPerSecond);
     rates.packedElementsPerSecond = knownOr(m_packed.rate(), known.packedElementsPerSecond);
     rates.embedding = secondsOf(m_embedding, known.embedding);
-    rates.block = secondsOf(m_block, known.block);
+    rates.block = secondsOf(m_blocks.front(), known.block);
+    rates.otherBlocks = known.otherBlocks;
+    for (int kind = 1; kind < kMostBlockKinds; ++kind)
+        if (const Layer& layer = m_blocks[static_cast<std::size_t>(kind)]; layer.isMeasured())
+            rates.blockOf(kind) = secondsOf(layer, known.knownBlock(kind));
     rates.head = secondsOf(m_head, known.head);
     return rates;
 }

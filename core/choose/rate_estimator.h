@@ -14,6 +14,7 @@
 #include "core/plan/policy.h"
 #include "core/telemetry/stall_ledger.h"
 
+#include <array>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -66,6 +67,8 @@ private:
         RateSamples forward;
         RateSamples backward;
         RateSamples keptBackward; // for a block with activations that the host kept
+
+        bool isMeasured() const { return forward.median() > 0.0 || backward.median() > 0.0; }
     };
     // Small copies are latency, not rate; a tiny model has no others.
     struct Copies {
@@ -78,7 +81,7 @@ private:
     LayerSeconds secondsOf(const Layer& layer, const LayerSeconds& known) const;
 
     Layer m_embedding;
-    Layer m_block;
+    std::array<Layer, kMostBlockKinds> m_blocks; // by GroupShape::kind
     Layer m_head;
     RateSamples m_blockFlops; // seconds per flop, of forward and backward together
     RateSamples m_gradient;

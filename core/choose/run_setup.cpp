@@ -239,7 +239,8 @@ Feedback withoutFrozenWork(Feedback rates, const RunSetup& setup)
         all += whole.groups[g].backwardFlops;
     }
     if (all > 0.0)
-        rates.block.backward *= own / all;
+        for (int kind = 0; kind < kMostBlockKinds; ++kind)
+            rates.blockOf(kind).backward *= own / all;
     if (whole.groups[last].backwardFlops > 0.0)
         rates.head.backward *=
             setup.shape.groups[last].backwardFlops / whole.groups[last].backwardFlops;
@@ -253,8 +254,9 @@ Status findRates(RunSetup& setup, const MachineInfo& machine, const RateCache& c
         setup.rates = *own;
     else if (const Feedback* known = cache.find(subject.key))
         setup.rates = withoutFrozenWork(*known, setup);
-    if (setup.rates.block.cheap == 0.0)
-        setup.rates.block.cheap = estimatedCheapSeconds(setup.shape, setup.rates);
+    for (int kind = 0; kind < kMostBlockKinds; ++kind)
+        if (double& cheap = setup.rates.blockOf(kind).cheap; cheap == 0.0)
+            cheap = estimatedCheapSeconds(setup.shape, setup.rates);
     setup.scratch.addRates(1, setup.rates); // until it is known how much there will be
     return {};
 }

@@ -102,6 +102,17 @@ double mixerFlops(const ModelConfig& config, std::int64_t block, const MicroShap
     return static_cast<double>(delta.valueHeads * each) * tokens;
 }
 
+// Blocks of equal work are of one kind, in the order in which these appear. The last number is that
+// of all further ones, too.
+int kindOf(double flops, std::vector<double>& kinds)
+{
+    const auto found = std::ranges::find(kinds, flops);
+    const auto kind = static_cast<int>(found - kinds.begin());
+    if (found == kinds.end())
+        kinds.push_back(flops);
+    return std::min(kind, kMostBlockKinds - 1);
+}
+
 } // namespace
 
 std::vector<WeightShape> weightShapes(const ParamGroup& group)
@@ -120,20 +131,23 @@ ModelShape modelShape(const ModelConfig& config, const ParamTable& table, const 
     ModelShape out;
     const std::int64_t tokens = shape.tokens();
     const auto last = table.groups.size() - 1;
+    std::vector<double> kinds; // flops of each
     for (std::size_t g = 0; g < table.groups.size(); ++g) {
         const ParamGroup& group = table.groups[g];
         const GroupId id{static_cast<std::int32_t>(g)};
         double flops = matrixFlops(modelTable(table, id).groups[g], tokens);
         if (g == last && config.tiedEmbedding) // its matrix is in group 0
             flops += 2.0 * static_cast<double>(config.vocab * config.hidden * tokens);
-        if (g != 0 && g != last)
+        const bool isBlock = g != 0 && g != last;
+        if (isBlock)
             flops += mixerFlops(config, static_cast<std::int64_t>(g) - 1, shape);
         PassFlops passes = passFlops(table, id, flops, tokens);
         if (g == last) // a tied matrix is trained with group 0
             passes.backward = (trainsHeadMatrix(table) ? 2.0 : 1.0) * flops;
-        out.groups.push_back({group.name, group.elements, passes.forward, passes.backward,
-            weightShapes(group), frozenElements(table, id),
-            packedGroup(table, id, shape.compute).bytes, frozenTensors(table, id)});
+        out.groups.push_back(
+            {group.name, group.elements, passes.forward, passes.backward, weightShapes(group),
+                frozenElements(table, id), packedGroup(table, id, shape.compute).bytes,
+                frozenTensors(table, id), isBlock ? kindOf(flops, kinds) : 0});
     }
     out.inTurns = isInTurns(table);
     out.readsFrozen = isAdapter(table) || out.inTurns;

@@ -33,11 +33,18 @@ double flopsOf(const StepPlan& plan, const Task& task, const CostInput& input)
     return group.backwardFlops + (again ? group.forwardFlops : 0.0);
 }
 
+const LayerSeconds& measuredBlock(const Task& task, const CostInput& input)
+{
+    const auto group = static_cast<std::size_t>(task.group.value);
+    return input.rates.knownBlock(input.shape.groups[group].kind);
+}
+
 const LayerSeconds& measuredOf(const Task& task, const CostInput& input)
 {
     if (task.group.value == 0)
         return input.rates.embedding;
-    return task.group.value == input.shape.layers() - 1 ? input.rates.head : input.rates.block;
+    return task.group.value == input.shape.layers() - 1 ? input.rates.head
+                                                        : measuredBlock(task, input);
 }
 
 // 0: not measured.
@@ -54,7 +61,7 @@ double cheapSeconds(const Task& task, const CostInput& input)
 {
     const bool isLonger = input.recompute == Recompute::Cheap && task.kind == TaskKind::Backward &&
                           isBlock(task, input);
-    return isLonger ? input.rates.block.cheap : 0.0;
+    return isLonger ? measuredBlock(task, input).cheap : 0.0;
 }
 
 // Seconds for `amount` at `rate`; nothing if the rate is needed and not known.

@@ -11,6 +11,7 @@
 #include "core/base/ids.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -41,6 +42,8 @@ constexpr std::size_t frozenBytesBefore(
     return bytes / kAlign * kAlign;
 }
 
+inline constexpr int kMostBlockKinds = 4; // with times of their own
+
 struct GroupShape {
     std::string name;
     std::int64_t elements = 0;             // trained; padded, as stored
@@ -53,6 +56,7 @@ struct GroupShape {
     // Bytes of those where most of them are held in 4 bits; 0: all are in the compute type.
     std::size_t packedBytes = 0;
     int frozenTensors = 1; // they lie in a model's files apart, in any order
+    int kind = 0;          // of a block: those of one kind take as long; below kMostBlockKinds
 
     bool isPacked() const noexcept { return packedBytes > 0; }
     bool isTrained() const noexcept { return elements > 0; }
@@ -172,8 +176,26 @@ struct Feedback {
     double diskReadAloneBytesPerSecond = 0.0;  // while nothing is written; 0: as above
     double diskWriteAloneBytesPerSecond = 0.0; // while nothing is read; 0: as above
     LayerSeconds embedding;
-    LayerSeconds block;
+    LayerSeconds block;                                        // of kind 0
+    std::array<LayerSeconds, kMostBlockKinds - 1> otherBlocks; // of the kinds from 1 on
     LayerSeconds head; // backward includes its losses, as in a step
+
+    LayerSeconds& blockOf(int kind) noexcept
+    {
+        return kind == 0 ? block : otherBlocks[static_cast<std::size_t>(kind) - 1];
+    }
+    // Those of kind 0 where the kind was not measured.
+    const LayerSeconds& knownBlock(int kind) const noexcept
+    {
+        if (kind == 0 || otherBlocks[static_cast<std::size_t>(kind) - 1].forward == 0.0)
+            return block;
+        return otherBlocks[static_cast<std::size_t>(kind) - 1];
+    }
+    void forgetLayers() noexcept
+    {
+        embedding = block = head = {};
+        otherBlocks = {};
+    }
 };
 
 } // namespace mr

@@ -35,6 +35,16 @@ BuiltStep planOf(const ModelShape& shape, const char* share)
     return std::move(built).value();
 }
 
+// The seconds of a pass; a task of no layer reads none.
+const LayerSeconds& secondsOf(const Task& task, const ModelShape& shape, const Feedback& rates)
+{
+    if (task.group.value <= 0)
+        return rates.embedding;
+    const auto group = static_cast<std::size_t>(task.group.value);
+    return task.group.value == shape.layers() - 1 ? rates.head
+                                                  : rates.knownBlock(shape.groups[group].kind);
+}
+
 // Times of the tasks at `rates`, `slower` times as long.
 std::vector<Interval> timesOf(
     const StepPlan& plan, const ModelShape& shape, const Feedback& rates, double slower = 1.0)
@@ -44,9 +54,7 @@ std::vector<Interval> timesOf(
         double seconds = 0.0;
         const auto elements = static_cast<double>(task.elementCount);
         const auto bytes = static_cast<double>(copyBytes(plan, task, shape, Precision::BF16));
-        const LayerSeconds& layer = task.group.value == 0                    ? rates.embedding
-                                    : task.group.value == shape.layers() - 1 ? rates.head
-                                                                             : rates.block;
+        const LayerSeconds& layer = secondsOf(task, shape, rates);
         if (task.kind == TaskKind::Forward)
             seconds = layer.forward;
         else if (task.kind == TaskKind::Backward)
@@ -99,6 +107,31 @@ private Q_SLOTS:
     }
 
     // The copy of packed weights is no measure of the link: they are expanded in the same task.
+    // One that no block is of stays as it was known.
+    void everyKindOfBlockHasItsOwnSeconds()
+    {
+        ModelShape shape = smallShape(4);
+        shape.groups[2].kind = shape.groups[4].kind = 1;
+        Feedback known = truth();
+        known.blockOf(1) = {0.04, 0.09, 0.0};
+        const BuiltStep step = planOf(shape, "0.5");
+        RateEstimator estimator;
+
+        estimator.read(step.plan, timesOf(step.plan, shape, known), {shape});
+
+        const Feedback seen = estimator.rates({});
+        COMPARE_RATE(seen.knownBlock(0).forward, 0.004);
+        COMPARE_RATE(seen.knownBlock(0).backward, 0.009);
+        COMPARE_RATE(seen.knownBlock(1).forward, 0.04);
+        COMPARE_RATE(seen.knownBlock(1).backward, 0.09);
+        Feedback before;
+        before.blockOf(2) = {5.0, 6.0, 7.0};
+        QCOMPARE(estimator.rates(before).knownBlock(2).backward, 6.0);
+        QCOMPARE(estimator.rates(before).otherBlocks[2].forward, 0.0);
+        estimator.clear();
+        QCOMPARE(estimator.rates({}).knownBlock(1).forward, 0.0);
+    }
+
     void packedWeightsHaveARateOfTheirOwn()
     {
         ModelShape shape = smallShape(3);

@@ -4,6 +4,7 @@
 #include "core/device/adamw.h"
 #include "core/model/config_texts.h"
 #include "core/model/input_table.h"
+#include "core/model/layout.h"
 #include "support/test_room.h"
 
 #include <QTest>
@@ -200,6 +201,20 @@ private Q_SLOTS:
         QVERIFY(holds("model.layers.1.self_attn.v_proj.weight"));
         QVERIFY(holds("model.per_layer_model_projection.weight"));
         QVERIFY(!holds(kTable.c_str()));
+    }
+
+    // Windows, wider MLPs and keys of another layer make work; which layer's keys they are does
+    // not.
+    void layersOfEqualWorkAreOfOneKind()
+    {
+        const ModelConfig c = config(withTypes(kShared));
+        MicroShape micro;
+        micro.seqLen = 16;
+        const ModelShape shape = modelShape(c, buildParamTable(c), micro);
+        std::vector<int> kinds;
+        for (std::size_t block = 1; block <= 5; ++block)
+            kinds.push_back(shape.groups[block].kind);
+        QCOMPARE(kinds, (std::vector<int>{0, 1, 2, 2, 3}));
     }
 
     void settingsThatAreNotBuiltAreRefused_data()

@@ -315,6 +315,27 @@ private Q_SLOTS:
         QCOMPARE(without, 2.0 * (1.0 + 2.0 + 10.0 + 20.0 + 100.0));
     }
 
+    // Blocks of a kind that was not measured take as long as those of the first.
+    void everyKindOfBlockTakesItsOwnSeconds()
+    {
+        ModelShape shape = smallShape(3);
+        shape.groups[2].kind = 1;
+        shape.groups[3].kind = 2;
+        const StepPlan plan = planOf(shape, policyOf("resident"), 1);
+        Feedback known = rates(1e9, 1e9, 1e9, 1e30, 1e-3);
+        known.embedding = {1.0, 2.0, 0.0};
+        known.block = {10.0, 20.0, 5.0};
+        known.blockOf(1) = {100.0, 300.0, 7.0};
+        known.head = {50.0, 100.0, 0.0};
+        StepForecaster forecaster;
+
+        const double seconds =
+            forecaster.forecast(plan, {shape, known, Precision::BF16, Recompute::Block})
+                .computeSeconds;
+
+        QCOMPARE(seconds, 1.0 + 2.0 + 2.0 * (10.0 + 20.0 + 5.0) + 100.0 + 300.0 + 7.0 + 100.0);
+    }
+
     // The seconds of cheap recomputation join those of a block's backward, measured or counted.
     void cheapRecomputationLengthensTheBackwardOfBlocksAlone()
     {
