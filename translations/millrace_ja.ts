@@ -1401,6 +1401,10 @@
             <translation>ディスク上の勾配</translation>
         </message>
         <message>
+            <source>Shared between layers</source>
+            <translation>層の間で共有</translation>
+        </message>
+        <message>
             <source>Weights moved both ways</source>
             <translation>両方向に動かした重み</translation>
         </message>

@@ -34,7 +34,7 @@ float rootOf(std::int64_t columns)
     return std::sqrt(static_cast<float>(columns));
 }
 
-// What the norm of the projected inputs reads.
+// The input of the projection's norm.
 Status project(
     const LayerContext& c, const InputTensors& w, const TensorView& x, const TensorView& projected)
 {

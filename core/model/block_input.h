@@ -31,7 +31,7 @@ Status remakeInput(
 Status backwardInput(const LayerContext& context, const BlockTensors& weights,
     const BlockActivations& kept, const BlockScratch& scratch, const BlockBackward& backward);
 
-// What the inputs of all blocks are made of: weights of the embedding's group, or their gradients.
+// Weights of the embedding's group that make the inputs of all blocks, or their gradients.
 struct InputTensors {
     TensorView projection; // (layers P, H)
     TensorView norm;       // (P)

@@ -20,8 +20,8 @@ namespace mr {
 // with a weight of its length, before it is.
 enum class QueryKeyNorm : std::uint8_t { None, Heads, TurnedHeads, Rows };
 
-// Where k and v of attention come from: from the block's first product; v is k, before its norm; or
-// both are those of an earlier block.
+// Sources of k and v: the block's first product; the same, and v is k before its norm; or an
+// earlier block has both.
 enum class KeyValueSource : std::uint8_t { Projected, KeysAreValues, Earlier };
 
 // How tokens reach those behind them: by attention, or by a state with the gated delta rule.

@@ -184,7 +184,7 @@ std::pair<std::size_t, std::size_t> valueAfter(std::string_view text, std::size_
     return {begin, std::min(text.find_first_of(" \t\r\n,}", begin), text.size())};
 }
 
-// Where the values of "dtype" stand: of the config, and of the text part of a model that sees.
+// The places of the values of "dtype": of the config, and of the text part of a model that sees.
 std::vector<std::pair<std::size_t, std::size_t>> dtypeValues(std::string_view text)
 {
     std::vector<std::pair<std::size_t, std::size_t>> found;

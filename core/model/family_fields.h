@@ -38,7 +38,8 @@ void readFamily(JsonFields& fields, const FamilySource& from, ModelConfig& confi
 void readRopes(JsonFields& fields, const FamilySource& from, ModelConfig& config);
 // Windows, and which blocks turn: ModelConfig::blocks, copies of `block`, or nothing if all are it.
 void readBlockKinds(JsonFields& fields, const FamilySource& from, ModelConfig& config);
-// What layers have of their own beside that. Precondition: `blocks` has all of them.
+// Sizes, keys and inputs that layers have of their own beside that. Precondition: `blocks` has all
+// of them.
 void readLayerSizes(JsonFields& fields, const FamilySource& from, ModelConfig& config);
 
 } // namespace mr

@@ -70,7 +70,7 @@ struct BlockActivations {
     TensorView rstd2;     // (T), F32
     TensorView gateUp;    // (T, 2 I), c; backward turns it into its gradient
     TensorView activated; // (T, I), c
-    // Of blocks with an input of P columns beside the stream; data null in others.
+    // In blocks with an input of P columns beside the stream; data null in others.
     TensorView fed;            // (T, H), c: the stream after the MLP
     TensorView inputGateUp;    // (T, 2 P), c: gate and input; backward turns them into gradients
     TensorView inputActivated; // (T, P), c
@@ -205,7 +205,7 @@ struct SharedKeys {
     TensorView gradient;  // the same, F32
 };
 
-// What layers of a micro-batch hand each other beside the stream.
+// Tensors that layers of a micro-batch hand each other beside the stream.
 inline constexpr std::size_t kMostSharedKeys = 2;
 struct SharedViews {
     std::array<SharedKeys, kMostSharedKeys> keys; // by BlockKind::sharedKeys

@@ -54,7 +54,7 @@ private:
         GroupId group, const ReplacedRange& range, std::int64_t first, const MasterView& out);
     // Element `i` of `out`, in the type of the file.
     void write(float value, std::size_t i, const MasterView& out, ExportType type);
-    // Of the tensor that has this element of a group of the model.
+    // The type of the tensor that has this element of a group of the model.
     ExportType typeAt(GroupId group, std::int64_t element) const;
 
     const ParamTable& m_table;

@@ -52,7 +52,7 @@ struct ModelConfig {
     std::int64_t inputVocab = 0; // rows of the table these come from
     // The table is trained, and lies with the embedding; else its rows come from the model's file.
     bool trainsInputs = false;
-    // What the output of each block is multiplied by, as tensors of the files say; empty: 1.
+    // Factors of the outputs of blocks, as tensors of the files say; empty: 1.
     std::vector<float> outputScales;
     std::string_view layerScalars = {}; // the end of their names; empty: there are none
     double rmsNormEps = 0.0;

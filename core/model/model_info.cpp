@@ -46,10 +46,20 @@ void describe(const ModelConfig& config, const ParamTable& table, ModelInfo& inf
     info.maxPositions = config.maxPositions;
     info.tiedEmbedding = config.tiedEmbedding;
     info.notes = config.notes;
-    if (!config.carried.empty())
+    if (config.layerInput > 0)
+        info.notes.push_back(fmt::format(
+            "A table of {} numbers beside these parameters gives each block an input; it is "
+            "trained "
+            "where the whole model is, and otherwise rows of it are read from the model's file.",
+            config.inputVocab * config.inputColumns()));
+    std::vector<std::string> untrained;
+    for (const CarriedTensor& tensor : config.carried)
+        if (!tensor.name.ends_with(kInputTableName))
+            untrained.push_back(tensor.name);
+    if (!untrained.empty())
         info.notes.push_back(fmt::format("{} tensors of the files, such as {}, are not trained; a "
                                          "saved model has them as they are.",
-            config.carried.size(), config.carried.front().name));
+            untrained.size(), untrained.front()));
 }
 
 void lookForWeights(

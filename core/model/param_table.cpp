@@ -115,7 +115,7 @@ void addInputTable(Builder& b, const ModelConfig& config, std::int64_t block, st
     b.table.tensors.back().fileColumns = config.inputColumns();
 }
 
-// What the inputs of all blocks are made of.
+// Weights that make the inputs of all blocks.
 void addInputSlots(Builder& b, const ModelConfig& config)
 {
     if (config.layerInput == 0)

@@ -54,7 +54,7 @@ public:
 
     const BoundaryMemory& boundaries() const noexcept { return m_boundaries; }
     const ActivationMemory& activations() const noexcept { return m_activations; }
-    // What layers of a micro-batch in flight hand each other beside the stream.
+    // Tensors that layers of a micro-batch in flight hand each other beside the stream.
     const SharedViews& shared(std::int64_t slot) const noexcept
     {
         return m_shared[static_cast<std::size_t>(slot)];

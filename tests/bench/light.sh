@@ -134,7 +134,7 @@ plans() {
             echo "| $model | $device, $whole | $(plan "$model" "$device" "$host") | $(plan "$model" "$device" "$host" \
                 --policy-option state=compact) | $(plan "$model" "$device" "$host" --optimizer factored) | $(plan \
                 "$model" "$device" "$host" --optimizer factored --weights bf16-random) | $(plan "$model" "$device" \
-                "$host" --train blocks --block-steps 12) | $(plan "$model" "$device" "$host" --method lora) | $(plan "$model" "$device" "$host" --method qlora) |"
+                "$host" --train blocks --block-steps 7) | $(plan "$model" "$device" "$host" --method lora) | $(plan "$model" "$device" "$host" --method qlora) |"
         done
     done
 }
