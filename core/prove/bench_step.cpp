@@ -54,6 +54,7 @@ Result<PlainRunSpec> describe(const StepBenchSpec& spec, const Device& device)
 {
     PlainRunSpec run;
     run.config = spec.config;
+    run.config.trainsInputs = true; // the whole model is trained
     const std::int64_t most = spec.config.longestSequence();
     run.micro.seqLen = spec.seqLen > 0 ? spec.seqLen : defaultSeqLen(spec.config.maxPositions);
     if (run.micro.seqLen > most)
