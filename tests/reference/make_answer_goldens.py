@@ -17,8 +17,9 @@ import pathlib
 import torch
 import transformers
 
-NAMES = ("ernie4_5", "exaone4", "glm4", "granite", "granite4_dense", "hunyuan_v1_dense",
-         "ministral3", "mistral3", "olmo2", "olmo3", "qwen3_5", "qwen3_5_vl", "seed_oss", "smollm3")
+NAMES = ("ernie4_5", "exaone4", "gemma4", "gemma4_unified", "glm4", "granite", "granite4_dense",
+         "hunyuan_v1_dense", "ministral3", "mistral3", "olmo2", "olmo3", "qwen3_5", "qwen3_5_vl",
+         "seed_oss", "smollm3")
 PROMPTS = ((0, 3), (1, 30))  # sequence of reference.json, tokens of it
 TOKENS = 24
 MARGIN = 1e-4
