@@ -215,6 +215,14 @@ std::string escaped(const std::string& name)
     return out;
 }
 
+// PEFT calls the projections of inputs of blocks linear, too; they get no adapter here.
+bool hasOtherLinear(const ParamTable& model)
+{
+    return std::ranges::any_of(model.tensors, [&](const NamedTensor& tensor) {
+        return model.slotOf(tensor).kind == SlotKind::InputProjection;
+    });
+}
+
 // An expression for the whole names of these modules, and no others.
 std::string expressionOf(const std::vector<AdapterModule>& modules)
 {
@@ -265,12 +273,13 @@ Result<AdapterSettings> settingsForPeft(const ParamTable& model, const AdapterSe
 {
     MR_ASSIGN(const std::vector<AdapterModule> modules, adapterModules(model, settings));
     AdapterSettings named = settings;
-    if (model.isWrapped || (!settings.layers.empty() && !settings.targetPattern.empty())) {
+    const bool leavesSome = !settings.layers.empty() || hasOtherLinear(model);
+    if (model.isWrapped || (leavesSome && !settings.targetPattern.empty())) {
         named.targetPattern = expressionOf(modules);
         named.targets.clear();
         named.excluded.clear();
         named.layers.clear();
-    } else if (!settings.layers.empty() && settings.targets.empty()) {
+    } else if (leavesSome && settings.targets.empty()) {
         std::set<std::string> names;
         for (const AdapterModule& module : modules)
             names.insert(lastName(module.name));

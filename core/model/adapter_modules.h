@@ -30,7 +30,8 @@ Result<std::vector<AdapterModule>> adapterModules(
     const ParamTable& model, const AdapterSettings& settings);
 
 // `settings` in words that PEFT takes for the same modules. In a model within another, ends of
-// names are those of towers, too; and PEFT takes numbers of layers beside a list of targets alone.
+// names are those of towers, too; PEFT takes numbers of layers beside a list of targets alone; and
+// "all-linear" and expressions may be the projections of inputs of blocks, too.
 Result<AdapterSettings> settingsForPeft(const ParamTable& model, const AdapterSettings& settings);
 
 } // namespace mr

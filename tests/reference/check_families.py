@@ -35,13 +35,14 @@ import transformers
 from peft import PeftModel
 from safetensors.torch import load_file, save_file
 
-NAMES = ("ernie4_5", "exaone4", "glm4", "granite", "granite4_dense", "hunyuan_v1_dense",
-         "ministral3", "mistral3", "olmo2", "olmo3", "qwen3_5", "qwen3_5_vl", "seed_oss", "smollm3")
+NAMES = ("ernie4_5", "exaone4", "gemma4", "gemma4_unified", "glm4", "granite", "granite4_dense",
+         "hunyuan_v1_dense", "ministral3", "mistral3", "olmo2", "olmo3", "qwen3_5", "qwen3_5_vl",
+         "seed_oss", "smollm3")
 TOLERANCE = 1e-5
 APART = 1e-4  # W x + B A x beside (W + B A) x, in float32
 SPECIALS = ("<pad>", "<s>", "</s>")
 KEPT_WIDE = ("A_log", "linear_attn.norm.weight", "multi_modal_projector.norm.weight",
-             "visual.merger.norm.weight")
+             "visual.merger.norm.weight", "layer_scalar", "vision_tower.std_scale")
 RUNS = (("fp32", "fp32"), ("bf16", "bf16"), ("bf16", "fp32"))  # types of the model, of the run
 SIZE = 32  # tokens of a sequence
 
@@ -167,9 +168,20 @@ def program_loss(millrace, folder, work, *more):
     return json.loads(said)["loss"]
 
 
+def carried_of(model):
+    """Tensors that no step changes: towers, numbers of layers, k and v of layers that read others'."""
+    config = json.loads((model / "config.json").read_text())
+    text = config.get("text_config", config)
+    layers, readers = text["num_hidden_layers"], text.get("num_kv_shared_layers", 0)
+    unread = tuple(f"layers.{layer}.self_attn.{module}_" for layer in range(layers - readers, layers)
+                   for module in "kv")
+    marks = ("vis", "multi_modal", ".layer_scalar", *unread)
+    return [n for n in load_file(model / "model.safetensors") if any(mark in n for mark in marks)]
+
+
 def check_export(millrace, model, work, precision, more):
     run = train(millrace, model, work, precision, *more)
-    carried = [n for n in load_file(model / "model.safetensors") if "vis" in n or "multi_modal" in n]
+    carried = carried_of(model)
     problems = compare_files(model, run / "model", carried, precision)
     loss = loss_of(load(run / "model"), (work / "eval.txt").read_text())
     difference = abs(loss - program_loss(millrace, run / "model", work))

@@ -21,6 +21,14 @@ constexpr const char* kSeeing =
         "linear_num_value_heads": 1, "linear_key_head_dim": 4, "linear_value_head_dim": 4,
         "partial_rotary_factor": 0.5, "rms_norm_eps": 1e-6}})";
 
+// Gemma 4 with inputs of blocks: their projections are linear, and get no adapter.
+constexpr const char* kFed =
+    R"({"architectures": ["Gemma4ForCausalLM"], "model_type": "gemma4_text", "hidden_size": 8,
+        "intermediate_size": 4, "num_hidden_layers": 2, "num_attention_heads": 2,
+        "num_key_value_heads": 1, "head_dim": 4, "global_head_dim": 4, "vocab_size": 5,
+        "max_position_embeddings": 16, "rms_norm_eps": 1e-6, "hidden_size_per_layer_input": 4,
+        "vocab_size_per_layer_input": 5})";
+
 std::vector<std::string> namesOf(const ParamTable& model, const AdapterSettings& settings)
 {
     std::vector<std::string> names;
@@ -98,6 +106,29 @@ private Q_SLOTS:
         QCOMPARE(named.targets.size(), std::size_t{7});
         QVERIFY(named.layers == settings.layers && namesOf(model, named) == names);
         QVERIFY(written.layers.empty() && namesOf(model, written) == names);
+    }
+
+    void projectionsOfInputsGetNoAdapter()
+    {
+        const ParamTable model = buildParamTable(config(kFed));
+        AdapterSettings settings = someSettings();
+        const std::vector<std::string> names = namesOf(model, settings);
+        QCOMPARE(names.size(), std::size_t{14});
+
+        const AdapterSettings named = std::move(settingsForPeft(model, settings)).value();
+        settings.targetPattern = ".*(gate|proj).*";
+        const AdapterSettings written = std::move(settingsForPeft(model, settings)).value();
+
+        QCOMPARE(named.targets.size(), std::size_t{7});
+        QVERIFY(namesOf(model, named) == names && namesOf(model, written) == names);
+        const QRegularExpression whole(
+            QRegularExpression::anchoredPattern(QString::fromStdString(written.targetPattern)));
+        for (const char* other : {"model.per_layer_model_projection",
+                 "model.layers.0.per_layer_input_gate", "model.layers.1.per_layer_projection"}) {
+            QVERIFY2(!whole.match(other).hasMatch(), other);
+            for (const std::string& target : named.targets)
+                QVERIFY2(!isTarget(other, target), other);
+        }
     }
 
     void otherSettingsStayAsTheyAre()
