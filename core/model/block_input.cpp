@@ -170,9 +170,10 @@ Status makeInputsBack(const LayerContext& c, const InputTensors& weights,
             gainOf(*c.config)},
         *c.stream));
     MR_TRY(c.ops->scale({normed, normed, 1.0F / rootOf(c.config->hidden)}, *c.stream));
-    MR_TRY(c.ops->linearBackwardWeight({normed, scratch.x, gradients.projection, {},
-                                           c.productFor(gradients.projection), accumulate},
-        *c.stream));
+    if (gradients.projection.data != nullptr)
+        MR_TRY(c.ops->linearBackwardWeight({normed, scratch.x, gradients.projection, {},
+                                               c.productFor(gradients.projection), accumulate},
+            *c.stream));
     MR_TRY(c.ops->linearBackwardInput({normed, weights.projection, scratch.x}, *c.stream));
     return c.ops->add({grad, scratch.x, grad}, *c.stream);
 }

@@ -42,7 +42,8 @@ struct InputTensors {
 Status makeInputs(const LayerContext& context, const InputTensors& weights, const TensorView& x,
     const InputScratch& scratch);
 
-// Adds to grad (T, H), the gradient of that output. scratch.x holds it again.
+// Adds to grad (T, H), the gradient of that output. scratch.x holds it again. Null gradients are
+// those of frozen weights.
 Status makeInputsBack(const LayerContext& context, const InputTensors& weights,
     const InputTensors& gradients, const TensorView& grad, const InputScratch& scratch,
     bool accumulate);

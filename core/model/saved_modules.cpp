@@ -76,7 +76,9 @@ void placeWhole(const Savable& module, FrozenModel& frozen, ParamTable& table)
     const std::int64_t first = addSlot(table, module.kind, whole.rows, whole.cols, 2).first;
     table.tensors.push_back(
         {peftName(frozen.model, module, "weight"), group, first, {whole.rows, whole.cols}});
-    frozen.elements[index] = whole.first; // it is the last slot of its group
+    // Others behind it stay, and its own first values with them, which are not read.
+    if (frozen.model.groups[index].paramSlots.back().kind == module.kind)
+        frozen.elements[index] = whole.first;
     frozen.replaced[index] = {{whole.first, first, whole.count()}};
 }
 

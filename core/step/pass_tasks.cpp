@@ -229,7 +229,7 @@ Status PassTasks::embed(const LayerContext& context, const TensorView& matrix,
 Status PassTasks::backwardInputs(
     const LayerContext& context, const TensorView& grad, bool accumulate)
 {
-    if (m_config.layerInput == 0 || m_memory.inputGradients.projection.data == nullptr)
+    if (m_config.layerInput == 0)
         return {};
     const InputScratch& scratch = m_memory.inputScratch;
     MR_TRY(m_device.ops().embed(
