@@ -5,6 +5,9 @@
 #include "core/model/weight_folder.h"
 #include "core/model/wrapper.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -62,12 +65,16 @@ Status readOutputScales(const WeightFolder& found, ModelConfig& config)
             continue; // the class has 1
         const SafetensorsReader& reader = found.readers[at->second];
         float& scale = config.outputScales[static_cast<std::size_t>(block)];
-        if (found.entry(name).shape != std::vector<std::int64_t>{1})
-            return refuseWeights(
-                reader.path(), "tensor " + shownName(name) + " must be one number");
+        const auto& shape = found.entry(name).shape;
+        if (shape != std::vector<std::int64_t>{1})
+            return refuseWeights(reader.path(),
+                fmt::format("tensor {} has shape [{}]; it must be one number, [1]: fetch the file "
+                            "the model was published with",
+                    shownName(name), fmt::join(shape, ", ")));
         MR_TRY(reader.readFloats(name, 0, {&scale, 1}));
         if (!std::isfinite(scale))
-            return refuseWeights(reader.path(), "tensor " + shownName(name) + " is not finite");
+            return refuseWeights(reader.path(),
+                "tensor " + shownName(name) + " is not finite; fetch the file again");
     }
     return {};
 }

@@ -153,6 +153,22 @@ void listSurplus(const WeightFolder& found, const ParamTable& table, bool tied, 
             faults.surplus.push_back(shownName(name));
 }
 
+// The table that inputs of blocks are read from.
+void judgeInputTable(const ModelConfig& config, const ParamTable& table, Faults& faults)
+{
+    if (!config.inputsAreOnHost())
+        return;
+    const auto found = std::ranges::find_if(table.carried,
+        [](const CarriedTensor& tensor) { return tensor.name.ends_with(kInputTableName); });
+    if (found == table.carried.end())
+        return faults.missing.push_back(
+            std::string(config.prefix.model) + std::string(kInputTableName));
+    NamedTensor wanted;
+    wanted.name = found->name;
+    wanted.shape = {config.inputVocab, config.inputColumns()};
+    judge(wanted, found->entry, faults);
+}
+
 Result<WeightFiles> matchTensors(
     const fs::path& folder, const ModelConfig& config, const ParamTable& table, WeightFolder& found)
 {
@@ -162,7 +178,8 @@ Result<WeightFiles> matchTensors(
     for (const NamedTensor& tensor : table.tensors) {
         const auto at = found.fileOf.find(tensor.name);
         if (at == found.fileOf.end()) {
-            faults.missing.push_back(tensor.name);
+            if (tensor.firstColumn == 0)
+                faults.missing.push_back(tensor.name);
             continue;
         }
         const SafetensorEntry& entry = found.entry(tensor.name);
@@ -183,6 +200,7 @@ Result<WeightFiles> matchTensors(
     for (const NamedTensor& tensor : table.tensors)
         if (tensor.isPart())
             found.fileOf.erase(tensor.name);
+    judgeInputTable(config, table, faults);
     listSurplus(found, table, config.tiedEmbedding, faults);
     MR_TRY(faults.status(folder, config.tiedEmbedding ? std::string() : headName(table)));
     out.dtypes.assign(dtypes.begin(), dtypes.end());

@@ -5,10 +5,23 @@
 #include "core/model/model_config.h"
 #include "core/model/weight_folder.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstring>
 
 namespace mr {
+namespace {
+
+// As far as other tensors tell.
+std::filesystem::path folderOf(const ModelConfig& config)
+{
+    return config.carried.empty() ? std::filesystem::path("the folder of the model")
+                                  : config.carried.front().file.parent_path();
+}
+
+} // namespace
 
 InputTable::InputTable(CarriedTensor tensor, SafetensorsReader reader)
     : m_tensor(std::move(tensor))
@@ -22,13 +35,17 @@ Result<InputTable> InputTable::open(const ModelConfig& config)
     const auto found = std::ranges::find_if(config.carried,
         [](const CarriedTensor& tensor) { return tensor.name.ends_with(kInputTableName); });
     if (found == config.carried.end())
-        return Status::error(ErrorKind::InvalidArgument,
-            "the model's files have no " + std::string(kInputTableName) +
-                ", which its blocks read rows of; use a folder that has all of its files");
+        return refuseWeights(folderOf(config),
+            fmt::format("missing tensors: {}{}, which blocks read rows of; take a folder that has "
+                        "all files of the model",
+                config.prefix.model, kInputTableName));
     const std::string& type = found->entry.dtype;
     if (found->entry.shape != std::vector{config.inputVocab, config.inputColumns()})
         return refuseWeights(found->file,
-            "tensor " + shownName(found->name) + " has another shape than config.json says");
+            fmt::format("tensor {} is [{}], config.json asks for [{}, {}]: one of them is of "
+                        "another model",
+                shownName(found->name), fmt::join(found->entry.shape, ", "), config.inputVocab,
+                config.inputColumns()));
     if (type != "F32" && type != "F16" && type != "BF16")
         return refuseWeights(found->file, "tensor " + shownName(found->name) + " is " +
                                               shownName(type) + ", want F32, F16 or BF16");

@@ -110,7 +110,10 @@ void shareKeys(JsonFields& f, std::size_t firstReader, ModelConfig& c)
             --giver;
         if (giver-- == 0)
             return f.fail("num_kv_shared_layers",
-                "leaves no layer before those that share which has their attention type");
+                fmt::format("is {}: no layer before layer {} has the attention type of layer {}, "
+                            "which would read its k and v; take the config.json the model "
+                            "was published with",
+                    c.layers - static_cast<std::int64_t>(firstReader), firstReader, reader));
         BlockKind& given = c.blocks[giver];
         if (given.sharedKeys < 0) {
             given.sharedKeys = static_cast<int>(c.keyGivers.size());
@@ -135,7 +138,8 @@ void readKeyValues(JsonFields& f, ModelConfig& c)
     const std::int64_t shared = f.integer("num_kv_shared_layers", kCounts, 0);
     const bool isWide = f.boolean("use_double_wide_mlp", false);
     if (shared >= c.layers)
-        return f.fail("num_kv_shared_layers", "must be below num_hidden_layers");
+        return f.fail("num_kv_shared_layers",
+            fmt::format("is {}; it must be below num_hidden_layers ({})", shared, c.layers));
     const auto first = static_cast<std::size_t>(c.layers - shared);
     for (std::size_t layer = 0; layer < c.blocks.size(); ++layer) {
         BlockKind& kind = c.blocks[layer];

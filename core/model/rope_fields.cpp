@@ -34,7 +34,7 @@ void agree(JsonFields& f, const char* key, double given, double& value)
 void addRope(JsonFields& f, const FamilySource& from, const char* key, const json& value,
     const std::string& source, GivenRope& rope)
 {
-    Result<RopeFields> read = readRopeFields(value, from.traits.rope, source + ", " + key);
+    Result<RopeFields> read = readRopeFields(value, from.traits.rope, source);
     if (!read.ok())
         return f.take(read.status());
     const RopeFields& fields = read.value();
@@ -66,7 +66,7 @@ void addRopeByLayerType(
     const std::string inside = from.source + ", " + key;
     JsonFields types(value, inside);
     if (const json* full = types.find("full_attention"))
-        addRope(f, from, key, *full, inside, rope);
+        addRope(f, from, key, *full, inside + ", full_attention", rope);
     if (const json* sliding = types.find("sliding_attention"))
         addLocalRope(f, *sliding, inside + ", sliding_attention", rope);
     f.take(types.status());
@@ -135,7 +135,7 @@ void readScaling(JsonFields& f, const FamilySource& from, bool hasLocal, GivenRo
             f.fail(key, "must hold \"full_attention\" and \"sliding_attention\": transformers "
                         "reads nothing of it otherwise; put what is there under full_attention");
         else if (value != nullptr)
-            addRope(f, from, key, *value, from.source, rope);
+            addRope(f, from, key, *value, from.source + ", " + key, rope);
     }
     if (!rope.hasScaling && !from.traits.missingRope.empty())
         addRope(

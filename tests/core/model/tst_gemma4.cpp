@@ -236,13 +236,16 @@ private Q_SLOTS:
             "says otherwise than global_head_dim");
         row(R"("global_head_dim": 7)", "must be even");
         row(R"("num_global_key_value_heads": 3, "attention_k_eq_v": true)", "must be a multiple");
-        row(R"("num_kv_shared_layers": 5)", "must be below num_hidden_layers");
-        row(R"("num_kv_shared_layers": 4)", "which has their attention type");
+        row(R"("num_kv_shared_layers": 5)", "is 5; it must be below num_hidden_layers (5)");
+        row(R"("num_kv_shared_layers": 4)",
+            "no layer before layer 1 has the attention type of layer 1");
         row(R"("vocab_size_per_layer_input": 4)", "tokens would have no row");
         row(R"("rope_parameters": {"sliding_attention": {"rope_type": "proportional",
             "rope_theta": 10.0}})",
             "plain positions");
         row(R"("attention_dropout": 0.1)", "dropout");
+        row(R"("rope_parameters": {"full_attention": {"rope_type": "none"}})",
+            "rope_parameters, full_attention: type 'none'");
     }
 
     void settingsThatAreNotBuiltAreRefused()
@@ -309,6 +312,22 @@ private Q_SLOTS:
         QCOMPARE(row[12], 1.0625F); // 1 + 32/512
     }
 
+    // Its parts are one tensor of the file; a table that is only read is missed, too.
+    void aMissingTableIsNamedOnceWithItsFolder()
+    {
+        Folder folder;
+        folder.tensors.erase(kTable);
+        folder.write();
+        for (const bool trains : {false, true}) {
+            ModelConfig c = folder.read();
+            c.trainsInputs = trains;
+            const std::string message =
+                findWeights(folder.path, c, buildParamTable(c)).status().message();
+            QVERIFY2(message.ends_with("missing tensors: " + kTable), message.c_str());
+            QVERIFY(has(message, folder.path.string()));
+        }
+    }
+
     void aTableOfAnotherShapeIsRefused()
     {
         Folder folder;
@@ -327,7 +346,8 @@ private Q_SLOTS:
         const std::string name = "model.layers.3.layer_scalar";
         folder.tensors[name] = {"F32", {2}, floats({1.0F, 1.0F})};
         folder.write();
-        QVERIFY(has(readModelConfig(folder.path).status().message(), "must be one number"));
+        QVERIFY(has(readModelConfig(folder.path).status().message(),
+            "has shape [2]; it must be one number"));
         folder.tensors[name] = {"F32", {1}, floats({std::nanf("")})};
         folder.write();
         QVERIFY(has(readModelConfig(folder.path).status().message(), "is not finite"));
@@ -369,13 +389,15 @@ private Q_SLOTS:
         Folder folder;
         folder.tensors[kTable].shape = {10, 14};
         folder.write();
-        QVERIFY(has(InputTable::open(folder.read()).status().message(), "another shape"));
+        QVERIFY(has(InputTable::open(folder.read()).status().message(),
+            "is [10, 14], config.json asks for [7, 20]"));
         folder.tensors[kTable] = {"I32", {7, 20}, std::string(7 * 20 * 4, '\0')};
         folder.write();
         QVERIFY(has(InputTable::open(folder.read()).status().message(), "\"I32\", want F32"));
         folder.tensors.erase(kTable);
         folder.write();
-        QVERIFY(has(InputTable::open(folder.read()).status().message(), "have no embed_tokens"));
+        QVERIFY(has(InputTable::open(folder.read()).status().message(),
+            folder.path.string() + ": missing tensors: " + kTable));
     }
 
     void aModelThatSeesHasItsTextPart()

@@ -196,6 +196,22 @@ private Q_SLOTS:
         QVERIFY(has(refusal(text), "more parameters"));
     }
 
+    // A model that is not read is refused with one that is.
+    void theNearestEditionIsNamed()
+    {
+        const std::pair<const char*, const char*> nearest[] = {
+            {"GptOssForCausalLM", "Ministral 3 14B"}, {"Qwen3MoeForCausalLM", "Qwen 3 14B"},
+            {"Qwen3_5MoeForCausalLM", "Qwen 3.5 9B"},
+            {"Qwen3_5MoeForConditionalGeneration", "Qwen 3.5 9B"},
+            {"Lfm2ForCausalLM", "Qwen 3.5 0.8B"}, {"Lfm2MoeForCausalLM", "Qwen 3.5 4B"},
+            {"Glm4MoeLiteForCausalLM", "GLM-4 9B"}, {"Nemotron_HForCausalLM", "Granite 4.0 1B"}};
+        for (const auto& [name, edition] : nearest) {
+            const std::string message = refusal(changed("LlamaForCausalLM", name));
+            QVERIFY2(has(message, std::string("\"") + name + "\""), message.c_str());
+            QVERIFY2(has(message, edition), message.c_str());
+        }
+    }
+
     void duplicateKeyIsRefused()
     {
         QVERIFY(has(refusal(added("\"hidden_size\": 12")), "hidden_size"));
