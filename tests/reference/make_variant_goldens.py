@@ -13,10 +13,12 @@ larger epsilon of its norms, so that the test can ask for 1e-5.
 Float64: norms, softmax, decay and scans, which transformers computes in float32 whatever the model's
 type, run in float64 here. Rotary tables stay as published: angles, cos and sin in float32.
 
-A file: "base" (fields of config.json that all have), "models": "config" (the other fields), "seed",
-"lengths" of the documents, "prefix" (the spelling of names, where it is not that of a text model),
-"tied" (the file of a model that sees has no head), "carried" (names of other tensors of the file), "loss", "tensors" (variant_weights.listed) and
-"gradients": three numbers for each tensor in the order of names (variant_weights.described).
+A file: "base" (fields of config.json that all have), "sums" (of each gradient), "models": "config" (the
+other fields), "seed", "lengths" of the documents, "prefix" (the spelling of names, where it is not that
+of a text model), "tied" (the file of a model that sees has no head), "carried" (names of other tensors
+of the file), "unread" (layers whose own k and v the file has, though they read another one's),
+"missing_scalars" (layers whose scalar it does not have), "loss", "tensors" (variant_weights.listed) and
+"gradients": norm and signed sums of each tensor in the order of names (variant_weights.described).
 """
 
 import argparse
@@ -85,8 +87,10 @@ def spelled(plain, prefix):
     return prefix[1] + plain
 
 
-def one_plus(config):
-    return config["model_type"].startswith(("gemma", "qwen3_5"))
+def kind_of(config):
+    if config["model_type"].startswith(("gemma2", "gemma3", "qwen3_5")):
+        return "1 + w"
+    return "plain scores" if config["model_type"].startswith("gemma4") else ""
 
 
 def auto_class(config):
@@ -106,9 +110,14 @@ def write_folder(folder, variant, config):
     shapes.pop(None, None)
     if variant.tied:
         shapes.pop("lm_head.weight")
-    tensors = {n: made_tensor(n, s, variant.seed, one_plus(config)) for n, s in shapes.items()}
-    file = {spelled(n, variant.prefix): t for n, t in tensors.items()}
-    file |= {n: np.full(3, 0.5, np.float32) for n in variant.carried}
+    tensors = {n: made_tensor(n, s, variant.seed, kind_of(config)) for n, s in shapes.items()}
+    scalars = {f"model.layers.{i}.layer_scalar" for i in variant.missing_scalars}
+    scalars ^= {n for n in map(plain_name, skeleton.state_dict()) if n and n.endswith("layer_scalar")}
+    scalars = {n: made_tensor(n, (1,), variant.seed, "") for n in scalars}
+    file = {spelled(n, variant.prefix): t for n, t in (tensors | scalars).items()}
+    unread = [spelled(f"model.layers.{i}.self_attn.{name}.weight", variant.prefix)
+              for i in variant.unread for name in ("k_proj", "v_proj", "k_norm")]
+    file |= {n: np.full(3, 0.5, np.float32) for n in [*variant.carried, *unread]}
     save_file(file, folder / "model.safetensors", metadata={"format": "pt"})
     return tensors
 
@@ -122,7 +131,8 @@ def load(variant, config):
             folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True)
     trained = {plain_name(n): p for n, p in model.named_parameters()}
     trained.pop(None, None)
-    missing = [n for n in info["missing_keys"] if plain_name(n)]
+    missing = [n for n in info["missing_keys"]
+               if plain_name(n) and not n.endswith("layer_scalar")]
     assert not missing and not info["mismatched_keys"], (config, missing, info)
     assert trained.keys() == tensors.keys(), (config, trained.keys() ^ tensors.keys())
     for n, p in trained.items():
@@ -177,11 +187,11 @@ def computed(variant, config):
     return loss, exact, float32_error(narrow, exact)
 
 
-def golden(variant, base):
+def golden(variant, base, sums):
     text = variant.config.get("text_config", variant.config)
     loss, exact, error = computed(variant, base | variant.config)
     while error > WORST_FLOAT32:
-        print(f"{text['model_type']}, seed {variant.seed}: float32 is off by {error:.1e}")
+        print(f"{variant.config['model_type']}, seed {variant.seed}: float32 is off by {error:.1e}")
         variant.seed += 1000
         if variant.seed // 1000 % 3 == 0:
             text["rms_norm_eps"] = min(0.05, float(f"{10 * text['rms_norm_eps']:.0e}"))
@@ -194,16 +204,20 @@ def golden(variant, base):
         made["tied"] = variant.tied
     if variant.carried:
         made["carried"] = list(variant.carried)
+    if variant.unread:
+        made["unread"] = list(variant.unread)
+    if variant.missing_scalars:
+        made["missing_scalars"] = list(variant.missing_scalars)
     made["loss"] = float(f"{loss:.9g}")
     made["tensors"] = listed({n: exact[plain].shape for n, plain in names.items()})
-    made["gradients"] = [v for n in sorted(names) for v in described(names[n], exact[names[n]])]
+    made["gradients"] = [v for n in sorted(names) for v in described(names[n], exact[names[n]], sums)]
     return made
 
 
-def text_of(base, models):
+def text_of(base, sums, models):
     compact = dict(separators=(",", ":"))
     rows = ",\n".join(json.dumps(m, **compact) for m in models)
-    return '{"base":' + json.dumps(base, **compact) + ',\n"models":[\n' + rows + "\n]}\n"
+    return f'{{"base":{json.dumps(base, **compact)},"sums":{sums},\n"models":[\n' + rows + "\n]}\n"
 
 
 def main():
@@ -219,7 +233,8 @@ def main():
     torch.set_num_threads(1)
     for name in given.names or variant_models.MECHANISMS:
         base, variants = variant_models.variants(name)
-        text = text_of(base, [golden(v, base) for v in variants])
+        sums = 1 if name in variant_models.OF_MANY_TENSORS else 2
+        text = text_of(base, sums, [golden(v, base, sums) for v in variants])
         file = given.out / f"{name}.json"
         if given.check:
             print(f"{name}: {'equal' if file.read_text() == text else 'DIFFERENT'}")

@@ -11,6 +11,7 @@ document, or none beyond its length.
 
 import random
 
+from variant_gemma4 import gemma4, gemma4_inputs
 from variant_settings import (BASE, FULL, SLIDING, SPELLINGS, Variant, by_layer_type, delta_fields,
                               head_dim, lengths, scaled, shape, some, some_types, theta, tie, yarn)
 
@@ -289,7 +290,9 @@ def wrappers(r, i):
 
 
 MECHANISMS = {"delta": delta, "windows": windows, "norms": norms, "scales": scales,
-              "wrappers": wrappers}
+              "wrappers": wrappers, "gemma4": gemma4, "gemma4_inputs": gemma4_inputs}
+OF_TEXT_ALONE = ("delta", "windows", "norms", "scales")
+OF_MANY_TENSORS = ("gemma4", "gemma4_inputs")
 
 
 def variants(name):
@@ -299,4 +302,4 @@ def variants(name):
         variant = MECHANISMS[name](random.Random(f"{name}/{i}"), i)
         variant.seed = i + 1
         found.append(variant)
-    return ({} if name == "wrappers" else BASE), found
+    return (BASE if name in OF_TEXT_ALONE else {}), found

@@ -21,6 +21,8 @@ class Variant:
     prefix: tuple = SPELLINGS[0]
     carried: tuple = ()
     tower: dict = None  # which the file does not hold, nor the golden
+    unread: tuple = ()  # layers whose k and v are another one's, but which the file has
+    missing_scalars: tuple = ()  # layers without their layer_scalar, of models that have it
 
 
 def some(r, chance):
@@ -99,17 +101,24 @@ def scaled(r):
     return yarn(r)
 
 
+def scaled_of_type(r):
+    """Positions of one type of layer: transformers does not read how yarn rounds there."""
+    rope = scaled(r)
+    rope.pop("truncate", None)
+    return rope
+
+
 def by_layer_type(r, c, default, local_default):
     """Positions of full layers, and those of sliding ones."""
     if some(r, 0.6):
-        c["rope_parameters"] = {FULL: scaled(r) | dict(rope_theta=theta(r)),
+        c["rope_parameters"] = {FULL: scaled_of_type(r) | dict(rope_theta=theta(r)),
                                 SLIDING: dict(rope_type="default", rope_theta=theta(r))}
     elif default != local_default:
         c.update(rope_theta=theta(r), rope_local_base_freq=theta(r))
         if some(r, 0.5):
-            c["rope_scaling"] = scaled(r)
+            c["rope_scaling"] = scaled_of_type(r)
     elif some(r, 0.5):
-        c["rope_scaling"] = scaled(r)
+        c["rope_scaling"] = scaled_of_type(r)
 
 
 def some_types(r, c):

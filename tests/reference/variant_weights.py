@@ -13,7 +13,6 @@ import math
 import numpy as np
 
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
-SUMS = 2  # signed sums of the elements of a gradient
 
 
 def fnv1a(text):
@@ -35,22 +34,25 @@ def key_of(name, seed):
     return fnv1a(name) ^ int(words(seed, 1)[0])
 
 
-def centre_and_spread(name, shape, one_plus):
-    """No norm, bias or gate is near the value at which it would change nothing."""
+def centre_and_spread(name, shape, kind):
+    """No norm, bias or gate is near the value at which it would change nothing. `kind`: "1 + w" where
+    norms add 1, "plain scores" where nothing but the norms of q and k scales these."""
+    if kind == "plain scores" and name.endswith(("q_norm.weight", "k_norm.weight")):
+        return 0.5, 0.375
     special = {"A_log": (-0.25, 1.375), "dt_bias": (-1.0, 1.25), "conv1d.weight": (0.0, 0.75),
-               "bias": (0.0, 0.25), "embed_tokens.weight": (0.0, 0.5)}
+               "bias": (0.0, 0.25), "embed_tokens.weight": (0.0, 0.5), "layer_scalar": (0.75, 0.5)}
     for end, values in special.items():
         if name.endswith("." + end):
             return values
     if len(shape) == 1:
-        return (0.0 if one_plus and not name.endswith("linear_attn.norm.weight") else 1.0), 0.375
+        return (0.0 if kind == "1 + w" and not name.endswith("linear_attn.norm.weight") else 1.0), 0.375
     return 0.0, math.floor(1024 * math.sqrt(3 / shape[-1]) + 0.5) / 1024
 
 
-def made_tensor(name, shape, seed, one_plus):
+def made_tensor(name, shape, seed, kind):
     count = math.prod(shape)
     u = (words(key_of(name, seed), count) >> np.uint64(40)).astype(np.float64) / 2**23 - 1
-    centre, spread = centre_and_spread(name, shape, one_plus)
+    centre, spread = centre_and_spread(name, shape, kind)
     return (centre + spread * u).astype(np.float32).reshape(shape)
 
 
@@ -59,14 +61,14 @@ def made_ids(count, vocab, seed):
     return (words(key_of("ids", seed), count) >> np.uint64(11)).astype(np.int64) % (vocab - 8)
 
 
-def described(name, gradient):
-    """Norm, and sums of all elements with signs, in millionths of the norm: an error in any
+def described(name, gradient, sums):
+    """Norm, and `sums` sums of all elements with signs, in millionths of the norm: an error in any
     element shows, by its share of the norm."""
     flat = np.asarray(gradient, dtype=np.float64).reshape(-1)
     norm = float(np.linalg.norm(flat))
     stream = words(fnv1a("signs:" + name), flat.size)
     found = [float(f"{norm:.7g}")]
-    for bit in range(SUMS):
+    for bit in range(sums):
         signs = 1.0 - 2.0 * ((stream >> np.uint64(bit)) & np.uint64(1)).astype(np.float64)
         found.append(round(float(flat @ signs) / norm * 1e6) if norm > 0 else 0)
     return found

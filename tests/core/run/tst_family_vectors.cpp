@@ -94,24 +94,6 @@ QString compareGradient(
         .arg(worst / size);
 }
 
-// The gradient of a tensor of the file.
-std::vector<float> joined(const GoldenRig& rig, const std::vector<const NamedTensor*>& parts)
-{
-    const NamedTensor& first = *parts.front();
-    if (!first.isPart())
-        return {rig.gradient(first).begin(), rig.gradient(first).end()};
-    std::vector<float> whole(static_cast<std::size_t>(first.shape[0] * first.fileColumns));
-    for (const NamedTensor* part : parts) {
-        const std::span<const float> own = rig.gradient(*part);
-        for (std::size_t i = 0; i < own.size(); ++i) {
-            const auto width = static_cast<std::size_t>(part->shape[1]);
-            whole[i / width * static_cast<std::size_t>(part->fileColumns) +
-                  static_cast<std::size_t>(part->firstColumn) + i % width] = own[i];
-        }
-    }
-    return whole;
-}
-
 QString compareGradients(const GoldenRig& rig, const QJsonObject& wanted)
 {
     std::map<std::string, std::vector<const NamedTensor*>> tensors;

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <utility>
 
 namespace mr::test {
@@ -41,17 +42,23 @@ struct Spread {
     double spread = 0.0; // a multiple of 1 / 1024, so that every element is exact in double
 };
 
-inline Spread spreadOf(std::string_view name, const NamedTensor& tensor, bool onePlusNorms)
+inline Spread spreadOf(
+    std::string_view name, const std::vector<std::int64_t>& shape, const ModelConfig& config)
 {
-    constexpr std::array<std::pair<std::string_view, Spread>, 5> kSpecial = {
+    constexpr std::array<std::pair<std::string_view, Spread>, 6> kSpecial = {
         {{".A_log", {-0.25, 1.375}}, {".dt_bias", {-1.0, 1.25}}, {".conv1d.weight", {0.0, 0.75}},
-            {".bias", {0.0, 0.25}}, {".embed_tokens.weight", {0.0, 0.5}}}};
+            {".bias", {0.0, 0.25}}, {".embed_tokens.weight", {0.0, 0.5}},
+            {".layer_scalar", {0.75, 0.5}}}};
+    const bool norms = name.ends_with("q_norm.weight") || name.ends_with("k_norm.weight");
+    if (norms && config.block.normsValues) // nothing else scales the scores of such a model
+        return {0.5, 0.375};
     for (const auto& [end, spread] : kSpecial)
         if (name.ends_with(end))
             return spread;
-    if (tensor.shape.size() == 1)
-        return {onePlusNorms && !name.ends_with("linear_attn.norm.weight") ? 0.0 : 1.0, 0.375};
-    const auto columns = static_cast<double>(tensor.shape.back());
+    if (shape.size() == 1)
+        return {
+            config.onePlusNorms && !name.ends_with("linear_attn.norm.weight") ? 0.0 : 1.0, 0.375};
+    const auto columns = static_cast<double>(shape.back());
     return {0.0, std::floor(1024.0 * std::sqrt(3.0 / columns) + 0.5) / 1024.0};
 }
 
@@ -63,13 +70,16 @@ inline std::string plainName(const std::string& name, const TensorPrefix& files)
     return name.substr(files.head.size());
 }
 
-inline std::vector<float> variantValues(
-    const NamedTensor& tensor, const ModelConfig& config, std::uint64_t seed)
+inline std::vector<float> variantValues(const std::string& spelled,
+    const std::vector<std::int64_t>& shape, const ModelConfig& config, std::uint64_t seed)
 {
-    const std::string name = plainName(tensor.name, config.prefix);
-    const Spread by = spreadOf(name, tensor, config.onePlusNorms);
+    const std::string name = plainName(spelled, config.prefix);
+    const Spread by = spreadOf(name, shape, config);
     const std::uint64_t key = variantKey(name, seed);
-    std::vector<float> values(static_cast<std::size_t>(tensor.count()));
+    std::size_t count = 1;
+    for (const std::int64_t size : shape)
+        count *= static_cast<std::size_t>(size);
+    std::vector<float> values(count);
     for (std::size_t i = 0; i < values.size(); ++i) {
         const double u = static_cast<double>(variantWord(key, i) >> 40U) / 8388608.0 - 1.0;
         values[i] = static_cast<float>(by.centre + by.spread * u);
@@ -93,6 +103,7 @@ inline SafetensorSource floatSource(
 struct VariantModel {
     QJsonObject config;
     QJsonObject about;
+    qsizetype sums = 0; // of each gradient
 
     std::uint64_t seed() const { return static_cast<std::uint64_t>(about["seed"].toInteger()); }
 
@@ -106,6 +117,25 @@ struct VariantModel {
         return kSpellings.front();
     }
 
+    // Tensors of the file that are not trained.
+    std::map<std::string, std::vector<std::int64_t>> others(const ModelConfig& read) const
+    {
+        const auto layer = [&](std::int64_t at) {
+            return std::string(read.prefix.model) + "layers." + std::to_string(at) + ".";
+        };
+        std::map<std::string, std::vector<std::int64_t>> shapes;
+        for (const QJsonValue& name : about["carried"].toArray())
+            shapes[name.toString().toStdString()] = {3};
+        for (const QJsonValue& at : about["unread"].toArray())
+            for (const char* name : {"k_proj.weight", "v_proj.weight", "k_norm.weight"})
+                shapes[layer(at.toInt()) + "self_attn." + name] = {3};
+        const QJsonArray missing = about["missing_scalars"].toArray();
+        for (std::int64_t at = 0; !read.layerScalars.empty() && at < read.layers; ++at)
+            if (!missing.contains(QJsonValue(static_cast<qint64>(at))))
+                shapes[layer(at) + std::string(read.layerScalars)] = {1};
+        return shapes;
+    }
+
     // config.json and model.safetensors.
     void write(const std::filesystem::path& folder) const
     {
@@ -114,12 +144,13 @@ struct VariantModel {
         ModelConfig read = valueOf(parseModelConfig(text.constData(), "config.json"));
         read.prefix = prefix();
         read.tiedEmbedding = about["tied"].toBool(read.tiedEmbedding);
-        std::vector<SafetensorSource> sources;
+        read.trainsInputs = true; // its table is of the file, in parts
+        std::map<std::string, std::vector<std::int64_t>> shapes = others(read);
         for (const NamedTensor& tensor : buildParamTable(read).tensors)
-            sources.push_back(
-                floatSource(tensor.name, tensor.shape, variantValues(tensor, read, seed())));
-        for (const QJsonValue& name : about["carried"].toArray())
-            sources.push_back(floatSource(name.toString().toStdString(), {3}, {0.5F, 0.5F, 0.5F}));
+            shapes[tensor.name] = tensor.fileShape();
+        std::vector<SafetensorSource> sources;
+        for (const auto& [name, shape] : shapes)
+            sources.push_back(floatSource(name, shape, variantValues(name, shape, read, seed())));
         require(writeSafetensors(folder / "model.safetensors", sources));
     }
 
@@ -152,6 +183,7 @@ inline std::vector<VariantModel> variantsOf(const QString& mechanism)
     for (const QJsonValue& value : file["models"].toArray()) {
         VariantModel& model = models.emplace_back();
         model.about = value.toObject();
+        model.sums = file["sums"].toInt();
         model.config = file["base"].toObject();
         const QJsonObject own = model.about["config"].toObject();
         for (auto field = own.begin(); field != own.end(); ++field)
