@@ -42,6 +42,10 @@ void addRope(JsonFields& f, const FamilySource& from, const char* key, const jso
     agree(f, "partial_rotary_factor", fields.rotaryShare, rope.share);
     if (rope.hasScaling && !(fields.scaling == rope.scaling))
         f.fail(key, "says otherwise than rope_scaling");
+    if (from.traits.missingLocalTheta > 0.0 && !fields.scaling.truncate)
+        f.fail(key,
+            "has \"truncate\": false, which transformers does not read where layers turn by "
+            "their type; remove it");
     rope.scaling = fields.scaling;
     rope.hasScaling = true;
 }

@@ -243,6 +243,9 @@ private Q_SLOTS:
         row(R"("rope_parameters": {"sliding_attention": {"rope_type": "proportional",
             "rope_theta": 10.0}})",
             "plain positions");
+        row(R"("rope_parameters": {"full_attention": {"rope_type": "yarn", "rope_theta": 10.0,
+            "factor": 8.0, "original_max_position_embeddings": 16, "truncate": false}})",
+            "does not read where layers turn by their type");
         row(R"("attention_dropout": 0.1)", "dropout");
         row(R"("rope_parameters": {"full_attention": {"rope_type": "none"}})",
             "rope_parameters, full_attention: type 'none'");
