@@ -9,6 +9,7 @@
 
 #include <QtTest>
 
+#include <bit>
 #include <nlohmann/json.hpp>
 
 namespace mr::test::tst_family_runs {
@@ -109,6 +110,8 @@ private Q_SLOTS:
     void optimizersWithLittleStateTrainThem();
     void anAdapterOnEveryModuleStreamsWithTheBitsOfResident_data() { addModels(); }
     void anAdapterOnEveryModuleStreamsWithTheBitsOfResident();
+    void rowsOfTheFileGiveTheLossOfATableThatIsTrained_data();
+    void rowsOfTheFileGiveTheLossOfATableThatIsTrained();
     void answersFromMemoryAreThoseOfTheWholeText_data();
     void answersFromMemoryAreThoseOfTheWholeText();
 
@@ -207,6 +210,37 @@ void TestFamilyRuns::anAdapterOnEveryModuleStreamsWithTheBitsOfResident()
     }
     QVERIFY(!hashes.front().empty());
     QCOMPARE(hashes.back(), hashes.front());
+}
+
+void TestFamilyRuns::rowsOfTheFileGiveTheLossOfATableThatIsTrained_data()
+{
+    QTest::addColumn<PrecisionChoice>("precision");
+    QTest::newRow("fp32") << PrecisionChoice::F32;
+    QTest::newRow("bf16") << PrecisionChoice::BF16;
+}
+
+// A new adapter changes nothing, so the first loss is that of the model, bit for bit.
+void TestFamilyRuns::rowsOfTheFileGiveTheLossOfATableThatIsTrained()
+{
+    QFETCH(PrecisionChoice, precision);
+    const ChangedModel model(inputsConfig());
+    const std::string name = precision == PrecisionChoice::F32 ? "table fp32 " : "table bf16 ";
+    std::vector<std::uint64_t> losses;
+    for (const char* method : {"full", "lora"}) {
+        RunSpec first = spec(name + method, model,
+            {"table", "resident", {}, RecomputeChoice::None, true, precision});
+        first.policy = "resident";
+        first.method = method;
+        first.steps = 1;
+
+        const Outcome outcome = m_rig.train(first, *m_device);
+
+        QVERIFY2(outcome.opened.ok(), outcome.opened.message().c_str());
+        QVERIFY2(outcome.ended.ok(), outcome.ended.message().c_str());
+        QVERIFY(outcome.progress.lastLoss > 1.0);
+        losses.push_back(std::bit_cast<std::uint64_t>(outcome.progress.lastLoss));
+    }
+    QCOMPARE(losses.back(), losses.front());
 }
 
 void TestFamilyRuns::answersFromMemoryAreThoseOfTheWholeText_data()
