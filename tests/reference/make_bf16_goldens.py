@@ -48,6 +48,12 @@ NEWER_CASES = {
     "olmo3": dict(NEWER, model_type="olmo3", sliding_window=6,
                   layer_types=["sliding_attention", "full_attention"]),
     "glm4": dict(NEWER, model_type="glm4", attention_bias=True),
+    # The last layer reads k and v of the second one.
+    "gemma4": dict(NEWER, model_type="gemma4_text", num_hidden_layers=3, sliding_window=6,
+                   rms_norm_eps=1e-3, layer_types=["sliding_attention", "full_attention", "full_attention"],
+                   global_head_dim=24, num_kv_shared_layers=1, use_double_wide_mlp=True,
+                   hidden_size_per_layer_input=16, vocab_size_per_layer_input=96,
+                   final_logit_softcapping=8.0),
 }
 IDS_KEY = 0xFFFF
 
@@ -78,6 +84,8 @@ def made_weights(model, family, seed):
             values = level / 128.0
         elif name.endswith(".bias"):
             values = level / 512.0
+        elif family == "gemma4_text" and name.endswith(("q_norm.weight", "k_norm.weight")):
+            values = 0.25 + (level >> 2) / 256.0  # nothing else scales the scores
         elif p.dim() == 1:
             values = (0.0 if one_plus else 1.0) + (level >> 2) / 128.0
         elif "embed_tokens" in name or "lm_head" in name:
@@ -91,7 +99,8 @@ def made_weights(model, family, seed):
 
 def outcome(model, weights, ids):
     """-> loss and gradients of a model in bfloat16"""
-    model.load_state_dict({n: w.bfloat16() for n, w in weights.items()},
+    scalars = {n: b for n, b in model.state_dict().items() if n.endswith("layer_scalar")}
+    model.load_state_dict({n: w.bfloat16() for n, w in weights.items()} | scalars,
                           strict=not model.config.tie_word_embeddings)
     model.tie_weights()
     logits = model(input_ids=ids[:, :-1]).logits
@@ -142,7 +151,8 @@ class Newer:
 
     def exact(self, weights, ids):
         model = self.made(torch.float32, attn_implementation="eager")
-        model.load_state_dict({n: w.float() for n, w in weights.items()})
+        scalars = {n: b for n, b in model.state_dict().items() if n.endswith("layer_scalar")}
+        model.load_state_dict({n: w.float() for n, w in weights.items()} | scalars)
         loss, grads = in_float64(model, dict(model.named_parameters()), list(ids))
         return loss, {n: torch.from_numpy(g) for n, g in grads.items()}
 

@@ -54,6 +54,15 @@ std::uint32_t wordOf(std::uint64_t key, std::int64_t index)
     return philox(key, static_cast<std::uint64_t>(index / 4))[static_cast<std::size_t>(index % 4)];
 }
 
+// The element of the file's tensor that a part has as its element `i`.
+std::int64_t inFile(const NamedTensor& tensor, std::int64_t i)
+{
+    if (!tensor.isPart())
+        return i;
+    const std::int64_t columns = tensor.shape[1];
+    return i / columns * tensor.fileColumns + tensor.firstColumn + i % columns;
+}
+
 // Element `index` of a tensor: a number of BF16, of 256 levels, around the gain 1 for norms.
 float madeValue(
     const NamedTensor& tensor, std::uint64_t key, std::int64_t index, const ModelConfig& config)
@@ -64,10 +73,13 @@ float madeValue(
         return static_cast<float>(level) / 128.0F;
     if (ends(".bias"))
         return static_cast<float>(level) / 512.0F;
+    if ((ends("q_norm.weight") || ends("k_norm.weight")) && config.block.normsValues)
+        return 0.25F + static_cast<float>(level >> 2) / 256.0F; // nothing else scales the scores
     const bool isAroundZero = config.onePlusNorms && !ends("linear_attn.norm.weight");
     if (tensor.shape.size() == 1)
         return (isAroundZero ? 0.0F : 1.0F) + static_cast<float>(level >> 2) / 128.0F;
-    const bool wide = tensor.name == "model.embed_tokens.weight" || tensor.name == "lm_head.weight";
+    const bool wide =
+        tensor.name.starts_with("model.embed_tokens") || tensor.name == "lm_head.weight";
     return static_cast<float>(level) / (wide ? 128.0F : 256.0F);
 }
 
@@ -78,16 +90,17 @@ public:
     {
         for (const ParamGroup& group : table.groups)
             m_groups.emplace_back(static_cast<std::size_t>(group.elements));
-        std::map<std::string, const NamedTensor*> byName;
+        std::map<std::string, std::uint64_t> keys; // in the order of names
         for (const NamedTensor& tensor : table.tensors)
-            byName[tensor.name] = &tensor;
-        std::uint64_t key = seed << 16;
-        for (const auto& [name, tensor] : byName) {
+            keys[tensor.name] = 0;
+        std::uint64_t next = seed << 16;
+        for (auto& [name, key] : keys)
+            key = next++;
+        for (const NamedTensor& tensor : table.tensors) {
             float* to =
-                m_groups[static_cast<std::size_t>(tensor->group.value)].data() + tensor->first;
-            for (std::int64_t i = 0; i < tensor->count(); ++i)
-                to[i] = madeValue(*tensor, key, i, config);
-            ++key;
+                m_groups[static_cast<std::size_t>(tensor.group.value)].data() + tensor.first;
+            for (std::int64_t i = 0; i < tensor.count(); ++i)
+                to[i] = madeValue(tensor, keys[tensor.name], inFile(tensor, i), config);
         }
     }
 
@@ -113,6 +126,7 @@ struct Golden {
             std::filesystem::path(qEnvironmentVariable("MILLRACE_SOURCE").toStdString()) /
             "tests/core/prove/goldens_bf16" / name.toStdString();
         config = valueOf(readModelConfig(folder));
+        config.trainsInputs = true;
         QFile text(QString::fromStdString((folder / "golden.json").string()));
         if (!text.open(QIODevice::ReadOnly))
             qFatal("%s cannot be read", qPrintable(text.fileName()));
@@ -191,8 +205,14 @@ Outcome stepped(const Golden& golden, DType compute, std::uint64_t seed)
     outcome.loss = result.lossSum / static_cast<double>(golden.shape.tokens());
     for (const NamedTensor& tensor : run->table().tensors) {
         const GroupMemory& group = run->memory().group(tensor.group);
-        outcome.gradients[tensor.name] =
+        const std::vector<double> part =
             widened(group.finished(run->memory().gradientType(), tensor.first, tensor.count()));
+        std::vector<double>& whole = outcome.gradients[tensor.name];
+        whole.resize(tensor.isPart()
+                         ? static_cast<std::size_t>(tensor.shape[0] * tensor.fileColumns)
+                         : part.size());
+        for (std::int64_t i = 0; i < tensor.count(); ++i)
+            whole[static_cast<std::size_t>(inFile(tensor, i))] = part[static_cast<std::size_t>(i)];
     }
     return outcome;
 }
@@ -242,7 +262,7 @@ private Q_SLOTS:
     void rootMeanSquareOverSeedsIsNearThatOfPyTorch_data()
     {
         QTest::addColumn<QString>("model");
-        for (const char* name : {"llama", "qwen3", "gemma2", "qwen3_5", "olmo3", "glm4"})
+        for (const char* name : {"llama", "qwen3", "gemma2", "qwen3_5", "olmo3", "glm4", "gemma4"})
             QTest::newRow(name) << QString(name);
     }
 
