@@ -184,7 +184,7 @@ struct Feedback {
     {
         return kind == 0 ? block : otherBlocks[static_cast<std::size_t>(kind) - 1];
     }
-    // Those of kind 0 where the kind was not measured.
+    // The seconds of kind 0 where the kind was not measured.
     const LayerSeconds& knownBlock(int kind) const noexcept
     {
         if (kind == 0 || otherBlocks[static_cast<std::size_t>(kind) - 1].forward == 0.0)

@@ -123,7 +123,7 @@ private Q_SLOTS:
         const auto added = nlohmann::json::parse(bf16("{\"a\":1}"));
         QVERIFY(added["torch_dtype"] == "bfloat16" && added["a"] == 1);
         QCOMPARE(withDtype(tinyConfig(), ExportType::F32), tinyConfig());
-        // Of a model within another: its part of the config says it again. A tower keeps its own.
+        // In a model within another its part of the config says it again. A tower keeps its own.
         QCOMPARE(bf16("{\"text_config\":{\"a\":{\"dtype\":\"b\"},\"dtype\":\"q\"},"
                       "\"vision_config\":{\"dtype\":\"c\"},\"dtype\":\"r\"}"),
             std::string("{\"text_config\":{\"a\":{\"dtype\":\"b\"},\"dtype\":\"bfloat16\"},"
