@@ -153,9 +153,11 @@ Result<std::uint64_t> File::bytes() const
 
 Status File::readAt(std::uint64_t offset, std::span<std::byte> out) const
 {
-    const std::string where = fmt::format("cannot read at byte {} of", offset);
+    const auto failed = [&](int error) { // a read that succeeds allocates nothing
+        return ioError(fmt::format("cannot read at byte {} of", offset), m_path, error);
+    };
     if (offset > static_cast<std::uint64_t>(INT64_MAX) - out.size())
-        return ioError(where, m_path, EOVERFLOW);
+        return failed(EOVERFLOW);
     std::size_t done = 0;
     while (done < out.size()) {
         const ssize_t got = ::pread(m_descriptor, out.data() + done,
@@ -163,7 +165,7 @@ Status File::readAt(std::uint64_t offset, std::span<std::byte> out) const
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return ioError(where, m_path, errno);
+            return failed(errno);
         if (got == 0)
             return Status::error(ErrorKind::Io,
                 fmt::format("read {}: the file ends early, at byte {} of the {} that were expected",

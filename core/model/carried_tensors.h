@@ -35,6 +35,7 @@ struct CarriedTensor {
     SafetensorEntry entry;
 
     std::uint64_t bytes() const noexcept { return entry.end - entry.begin; }
+    bool isInputTable() const noexcept { return name.ends_with(kInputTableName); }
 };
 
 // Completes a config by what its folder holds: the tensors in F32 beside others of 16 bits, and the

@@ -158,8 +158,7 @@ void judgeInputTable(const ModelConfig& config, const ParamTable& table, Faults&
 {
     if (!config.inputsAreOnHost())
         return;
-    const auto found = std::ranges::find_if(table.carried,
-        [](const CarriedTensor& tensor) { return tensor.name.ends_with(kInputTableName); });
+    const auto found = std::ranges::find_if(table.carried, &CarriedTensor::isInputTable);
     if (found == table.carried.end())
         return faults.missing.push_back(
             std::string(config.prefix.model) + std::string(kInputTableName));

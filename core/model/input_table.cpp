@@ -27,13 +27,13 @@ InputTable::InputTable(CarriedTensor tensor, SafetensorsReader reader)
     : m_tensor(std::move(tensor))
     , m_reader(std::move(reader))
     , m_row(static_cast<std::size_t>(m_tensor.entry.shape[1]))
+    , m_places(static_cast<std::size_t>(m_tensor.entry.shape[0]), -1)
 {
 }
 
 Result<InputTable> InputTable::open(const ModelConfig& config)
 {
-    const auto found = std::ranges::find_if(config.carried,
-        [](const CarriedTensor& tensor) { return tensor.name.ends_with(kInputTableName); });
+    const auto found = std::ranges::find_if(config.carried, &CarriedTensor::isInputTable);
     if (found == config.carried.end())
         return refuseWeights(folderOf(config),
             fmt::format("missing tensors: {}{}, which blocks read rows of; take a folder that has "
@@ -69,15 +69,17 @@ Status InputTable::readRow(std::int64_t row, const TensorView& out)
 
 Status InputTable::read(std::span<const std::int32_t> ids, const TensorView& out)
 {
-    m_places.clear();
+    for (const std::int32_t id : ids)
+        m_places[static_cast<std::size_t>(id)] = -1;
     for (std::size_t t = 0; t < ids.size(); ++t) {
-        const auto row = static_cast<std::int64_t>(t);
-        const TensorView to = out.rows(row, 1);
-        const auto [place, isNew] = m_places.try_emplace(ids[t], row);
-        if (isNew)
+        const TensorView to = out.rows(static_cast<std::int64_t>(t), 1);
+        std::int32_t& place = m_places[static_cast<std::size_t>(ids[t])];
+        if (place < 0) {
             MR_TRY(readRow(ids[t], to));
-        else
-            std::memcpy(to.data, out.rows(place->second, 1).data, to.bytes());
+            place = static_cast<std::int32_t>(t);
+        } else {
+            std::memcpy(to.data, out.rows(place, 1).data, to.bytes());
+        }
     }
     return {};
 }

@@ -11,9 +11,7 @@
 #include "core/model/carried_tensors.h"
 
 #include <cstdint>
-#include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 namespace mr {
@@ -24,7 +22,8 @@ public:
     // Precondition: config.inputsAreOnHost().
     static Result<InputTable> open(const ModelConfig& config);
 
-    // Row ids[t] becomes row t of `out` (T, columns), BF16 or F32, in host memory.
+    // Row ids[t] becomes row t of `out` (T, columns), BF16 or F32, in host memory; further rows of
+    // it stay. Allocates nothing.
     Status read(std::span<const std::int32_t> ids, const TensorView& out);
 
 private:
@@ -34,7 +33,7 @@ private:
     CarriedTensor m_tensor;
     SafetensorsReader m_reader;
     std::vector<float> m_row;
-    std::unordered_map<std::int32_t, std::int64_t> m_places; // rows of `out` by id
+    std::vector<std::int32_t> m_places; // the row of `out` that has an id's row; -1: none so far
 };
 
 } // namespace mr

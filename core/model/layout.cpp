@@ -165,11 +165,11 @@ std::size_t layoutBatch(
         *view = carver.vector(DType::I32, shape.tokens());
     if (const std::int64_t window = config.window(); window > 0 && window < shape.seqLen)
         out.windowFrom = carver.vector(DType::I32, shape.tokens());
-    if (config.inputsAreOnHost())
-        out.inputRows = carver.matrix(shape.compute, shape.tokens(), config.inputColumns());
     if (shape.tokenRows > 0)
         for (TensorView* view : {&out.rowIds, &out.rowOrder})
             *view = carver.vector(DType::I32, shape.tokens());
+    if (config.inputsAreOnHost()) // last: answers copy no more of them than they need
+        out.inputRows = carver.matrix(shape.compute, shape.tokens(), config.inputColumns());
     out.mostKeys = shape.seqLen;
     return carver.bytes();
 }

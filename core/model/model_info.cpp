@@ -49,12 +49,12 @@ void describe(const ModelConfig& config, const ParamTable& table, ModelInfo& inf
     if (config.layerInput > 0)
         info.notes.push_back(fmt::format(
             "A table of {} numbers beside these parameters gives each block an input; it is "
-            "trained "
-            "where the whole model is, and otherwise rows of it are read from the model's file.",
+            "trained where the whole model is, and otherwise rows of it are read from the model's "
+            "file.",
             config.inputVocab * config.inputColumns()));
     std::vector<std::string> untrained;
     for (const CarriedTensor& tensor : config.carried)
-        if (!tensor.name.ends_with(kInputTableName))
+        if (!tensor.isInputTable())
             untrained.push_back(tensor.name);
     if (!untrained.empty())
         info.notes.push_back(fmt::format("{} tensors of the files, such as {}, are not trained; a "

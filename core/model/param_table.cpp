@@ -296,7 +296,7 @@ ParamTable buildParamTable(const ModelConfig& config)
     b.table.prefix = config.prefix;
     b.table.isWrapped = config.isWrapped;
     for (const CarriedTensor& tensor : config.carried)
-        if (!config.trainsInputs || !tensor.name.ends_with(kInputTableName))
+        if (!config.trainsInputs || !tensor.isInputTable())
             b.table.carried.push_back(tensor);
     const std::string prefix(config.prefix.model);
     b.group("embedding");

@@ -22,7 +22,7 @@ static_assert(std::endian::native == std::endian::little, "the format is little-
 constexpr std::uint64_t kLengthBytes = 8;
 constexpr std::uint64_t kMostHeaderBytes = 100'000'000; // the format's own limit
 constexpr std::uint64_t kReadBytes = 8U << 20;
-constexpr std::size_t kPieceElements = 1U << 16;
+constexpr std::size_t kPieceElements = 1U << 14;              // on the stack
 constexpr std::int64_t kMostElements = std::int64_t{1} << 60; // times 4 bytes does not overflow
 constexpr std::size_t kHeadBytes = 64;                        // enough to recognise another format
 
@@ -172,7 +172,7 @@ Status SafetensorsReader::readFloats(
         return Status::error(
             ErrorKind::InvalidArgument, m_path.string() + ": tensor " + shownName(name) +
                                             " has dtype " + dtype + "; F32, F16 and BF16 are read");
-    std::vector<std::uint16_t> piece(std::min(kPieceElements, out.size()));
+    std::array<std::uint16_t, kPieceElements> piece;
     for (std::size_t done = 0; done < out.size(); done += piece.size()) {
         const auto part = std::span(piece).first(std::min(piece.size(), out.size() - done));
         MR_TRY(readBytes(name, (position + done) * 2, std::as_writable_bytes(part)));

@@ -34,7 +34,8 @@ Decoder::Decoder(Device& device, const RunMemory& memory, const ModelConfig& con
 {
 }
 
-// To the first batch. A micro-batch of a run may hold several sequences; it is copied whole.
+// To the first batch. A micro-batch of a run may hold several sequences; it is copied whole, but
+// for rows of the inputs' table, which are the most of it.
 Status Decoder::fetch(std::span<const TokenId> tokens, std::int64_t first)
 {
     const BatchViews& host = m_memory.hostBatches[0];
@@ -46,7 +47,12 @@ Status Decoder::fetch(std::span<const TokenId> tokens, std::int64_t first)
     for (std::size_t i = 0; i < tokens.size(); ++i)
         data.positions[i] = static_cast<std::int32_t>(first + static_cast<std::int64_t>(i));
     MR_TRY(fillHostBatches(m_config, {&data, 1}, m_memory));
-    return m_stream.copy(m_memory.batches[0].ids.data, {host.ids.data, m_memory.batchBytes});
+    MR_TRY(readInputRows(m_memory, 0, std::span(data.ids).first(tokens.size())));
+    std::size_t bytes = m_memory.batchBytes;
+    if (host.inputRows.data != nullptr) // they come last
+        bytes = static_cast<std::size_t>(host.inputRows.data - host.ids.data) +
+                host.inputRows.rows(0, std::ssize(tokens)).bytes();
+    return m_stream.copy(m_memory.batches[0].ids.data, {host.ids.data, bytes});
 }
 
 Status Decoder::runBlock(std::int64_t block, std::int64_t first, std::int64_t count)

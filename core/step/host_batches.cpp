@@ -35,10 +35,15 @@ Status fillHostBatches(
         MR_TRY(checkIds("batch", micros[m].ids, config.vocab));
         MR_TRY(checkIds("batch, targets", micros[m].targets, config.vocab, -1));
         copyBatch(config, micros[m], memory.tokenRows, memory.hostBatches[m]);
-        if (memory.inputTable)
-            MR_TRY(memory.inputTable->read(micros[m].ids, memory.hostBatches[m].inputRows));
     }
     return {};
+}
+
+Status readInputRows(const RunMemory& memory, std::size_t micro, std::span<const std::int32_t> ids)
+{
+    if (!memory.inputTable)
+        return {};
+    return memory.inputTable->read(ids, memory.hostBatches[micro].inputRows);
 }
 
 } // namespace mr

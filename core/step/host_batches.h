@@ -14,7 +14,10 @@
 
 namespace mr {
 
+// Without rows of the inputs' table, which readInputRows() adds.
 Status fillHostBatches(
     const ModelConfig& config, std::span<const MicroBatchData> micros, const RunMemory& memory);
+// Rows of the first ids of a micro-batch, where the table lies in the model's file.
+Status readInputRows(const RunMemory& memory, std::size_t micro, std::span<const std::int32_t> ids);
 
 } // namespace mr

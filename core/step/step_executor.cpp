@@ -107,7 +107,10 @@ Status StepExecutor::beginStep(const StepPlan& plan, const StepInputs& inputs)
         MR_TRY(m_parts.disk->flush());
         m_parts.disk->takeMoved(); // which was between steps
     }
-    return fillHostBatches(m_config, inputs.micros, m_memory);
+    MR_TRY(fillHostBatches(m_config, inputs.micros, m_memory));
+    for (std::size_t m = 0; m < inputs.micros.size(); ++m)
+        MR_TRY(readInputRows(m_memory, m, inputs.micros[m].ids));
+    return {};
 }
 
 Status StepExecutor::enqueue(const StepPlan& plan, TaskIndex index, const StepInputs& inputs)

@@ -4,6 +4,7 @@
 // models.
 
 #include "core/run/changed_model.h"
+#include "core/run/gemma4_models.h"
 #include "core/run/run_rig.h"
 #include "support/test_room.h"
 
@@ -39,28 +40,6 @@ json stillConfig()
 {
     return {{"architectures", {"SmolLM3ForCausalLM"}}, {"model_type", "smollm3"},
         {"num_hidden_layers", 3}, {"no_rope_layer_interval", 3}, {"initializer_range", 0.2}};
-}
-
-// Gemma 4: heads of two lengths, and v that is k.
-json keysAsValuesConfig()
-{
-    return {{"architectures", {"Gemma4ForCausalLM"}}, {"model_type", "gemma4_text"},
-        {"num_hidden_layers", 3}, {"sliding_window", 5}, {"head_dim", 8}, {"global_head_dim", 12},
-        {"layer_types", {"full_attention", "sliding_attention", "full_attention"}},
-        {"attention_k_eq_v", true}, {"num_global_key_value_heads", 1},
-        {"hidden_size_per_layer_input", 0}, {"initializer_range", 0.2}};
-}
-
-// The smaller ones: k and v of other blocks, a wider MLP there, and inputs of each block.
-json inputsConfig()
-{
-    json config = keysAsValuesConfig();
-    config.update({{"num_hidden_layers", 4}, {"attention_k_eq_v", false},
-        {"layer_types",
-            {"sliding_attention", "full_attention", "sliding_attention", "full_attention"}},
-        {"num_kv_shared_layers", 2}, {"use_double_wide_mlp", true},
-        {"hidden_size_per_layer_input", 6}});
-    return config;
 }
 
 json configOf(const QString& name)

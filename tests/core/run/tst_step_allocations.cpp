@@ -2,6 +2,8 @@
 
 #include "core/device/cpu/cpu_device.h"
 #include "core/prove/exact_check.h"
+#include "core/run/changed_model.h"
+#include "core/run/gemma4_models.h"
 #include "core/run/run_rig.h"
 #include "support/heap_counter.h"
 #include "support/test_room.h"
@@ -181,6 +183,7 @@ void TestStepAllocations::theEngineThreadAllocatesNothingFromStepToStep_data()
     QTest::newRow("zero-offload") << "zero-offload";
     QTest::newRow("zenflow") << "zenflow";
     QTest::newRow("deep-optimizer-states") << "deep-optimizer-states";
+    QTest::newRow("resident, rows from the model's file") << "resident rows";
 }
 
 void TestStepAllocations::theEngineThreadAllocatesNothingFromStepToStep()
@@ -192,6 +195,11 @@ void TestStepAllocations::theEngineThreadAllocatesNothingFromStepToStep()
     spec.pack = policy.endsWith(QLatin1String("packed"));
     if (spec.pack)
         spec.seqLen = 60; // two or three sequences
+    const ChangedModel model(inputsConfig());
+    if (policy.endsWith(QLatin1String("rows"))) {
+        spec.modelDir = model.folder.path();
+        spec.method = "lora";
+    }
     const bool hasWindows = spec.policy == "zenflow";
     // Every step measures rates. They are looked at after step 8, between two steps.
     const bool measures = spec.policy == "deep-optimizer-states";
