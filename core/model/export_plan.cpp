@@ -129,8 +129,8 @@ SafetensorSource sourceOf(
     return source;
 }
 
-// `master` outlives it.
-SafetensorSource sourceOf(const ExportItem& item, MasterReader& master, ExportType type)
+// In parts. `master` outlives it.
+SafetensorSource joinedSource(const ExportItem& item, MasterReader& master, ExportType type)
 {
     const std::uint64_t width = elementBytes(typeOf(*item.parameter, type));
     SafetensorSource source{std::string(item.name), width == 4 ? "F32" : "BF16",
@@ -151,6 +151,16 @@ SafetensorSource sourceOf(const ExportItem& item, MasterReader& master, ExportTy
             });
     };
     return source;
+}
+
+// The readers and the piece outlive it.
+SafetensorSource sourceOf(const ExportItem& item, MasterReader& master, MasterPiece& piece,
+    CarriedReader& carried, ExportType type)
+{
+    if (item.parameter == nullptr)
+        return sourceOf(*item.carried, carried);
+    return item.parts.empty() ? sourceOf(*item.parameter, master, piece, type)
+                              : joinedSource(item, master, type);
 }
 
 std::string shardName(std::size_t index, std::size_t count)
@@ -226,12 +236,7 @@ Status writeShards(const fs::path& folder, const ParamTable& table, MasterReader
     for (std::size_t s = 0; s < shards.size(); ++s) {
         std::vector<SafetensorSource> sources;
         for (const ExportItem& item : shards[s]) {
-            if (!item.parts.empty())
-                sources.push_back(sourceOf(item, master, type));
-            else
-                sources.push_back(item.parameter != nullptr
-                                      ? sourceOf(*item.parameter, master, piece, type)
-                                      : sourceOf(*item.carried, carried));
+            sources.push_back(sourceOf(item, master, piece, carried, type));
             map[std::string(item.name)] = shardName(s, shards.size());
             total += sources.back().bytes;
         }
@@ -252,11 +257,12 @@ Status writeTensors(
     const fs::path& file, const ParamTable& table, MasterReader& master, ExportType type)
 {
     MasterPiece piece;
+    CarriedReader carried;
     std::vector<SafetensorSource> sources;
     const std::vector<std::vector<ExportItem>> whole = cutItems(table, type, UINT64_MAX);
     for (const ExportItem& item : whole.front())
         if (item.parameter != nullptr)
-            sources.push_back(sourceOf(*item.parameter, master, piece, type));
+            sources.push_back(sourceOf(item, master, piece, carried, type));
     return writeSafetensors(file, sources);
 }
 
