@@ -1,8 +1,9 @@
 #include "core/model/safetensors.h"
 
+#include "core/base/half.h"
 #include "core/base/shown_text.h"
+#include "core/base/whole_file.h"
 #include "core/model/safetensors_header.h"
-#include "core/model/whole_file.h"
 
 #include <fmt/format.h>
 
@@ -59,24 +60,6 @@ Result<std::uint64_t> headerBytes(const File& file, std::uint64_t fileBytes)
                 "not a safetensors file: its header would have {} bytes (2 to 100000000 allowed)",
                 length));
     return corrupt(file.path(), "not a safetensors file: the header does not begin with {");
-}
-
-float fromHalf(std::uint16_t half)
-{
-    const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000U) << 16;
-    const std::uint32_t exponent = (half >> 10) & 0x1FU;
-    const std::uint32_t mantissa = half & 0x3FFU;
-    if (exponent == 0) { // zero and subnormal: mantissa * 2^-24
-        const float value = static_cast<float>(mantissa) * 0x1p-24F;
-        return sign != 0 ? -value : value;
-    }
-    const std::uint32_t wide = exponent == 31 ? 255 : exponent + 112;
-    return std::bit_cast<float>(sign | (wide << 23) | (mantissa << 13));
-}
-
-float fromBfloat(std::uint16_t bits)
-{
-    return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
 
 std::uint64_t alignedHeader(std::string& header)
@@ -177,7 +160,7 @@ Status SafetensorsReader::readFloats(
         const auto part = std::span(piece).first(std::min(piece.size(), out.size() - done));
         MR_TRY(readBytes(name, (position + done) * 2, std::as_writable_bytes(part)));
         std::transform(part.begin(), part.end(), out.begin() + static_cast<std::ptrdiff_t>(done),
-            dtype == "F16" ? fromHalf : fromBfloat);
+            dtype == "F16" ? halfValue : bfloatValue);
     }
     return {};
 }

@@ -1,9 +1,9 @@
 // saveModel: a folder any Llama loader opens.
 
 #include "core/base/file.h"
+#include "core/base/whole_file.h"
 #include "core/model/export_plan.h"
 #include "core/model/weights.h"
-#include "core/model/whole_file.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,10 +1,10 @@
 #include "core/run/run_data.h"
 
+#include "core/base/whole_file.h"
 #include "core/choose/run_setup.h"
 #include "core/data/chat_templates.h"
 #include "core/data/token_set_builder.h"
 #include "core/model/weights.h"
-#include "core/model/whole_file.h"
 #include "core/run/eval_split.h"
 #include "core/save/run_files.h"
 

@@ -1,4 +1,4 @@
-#include "core/model/whole_file.h"
+#include "core/base/whole_file.h"
 
 #include <algorithm>
 #include <string>
