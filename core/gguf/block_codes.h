@@ -18,7 +18,7 @@ namespace mr {
 // `out` holds the elements of all `blocks`, which are whole.
 void decodeBlocks(GgufType type, std::span<const std::byte> blocks, std::span<float> out);
 
-// F32, F16, BF16, Q8_0, Q5_0, Q5_1, Q4_0, Q4_1, Q4_K and Q6_K.
+// F32, F16, BF16, Q8_0, Q5_0, Q4_0, Q4_K and Q6_K.
 bool canEncodeBlocks(GgufType type) noexcept;
 
 // Precondition: canEncodeBlocks(), whole blocks, and `out` of the bytes they take.

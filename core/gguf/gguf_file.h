@@ -39,8 +39,10 @@ struct GgufTensor {
     std::int64_t count() const noexcept; // elements
 };
 
-// Of a file whose key general.alignment says nothing else.
+// Tensors begin at multiples of it where the key general.alignment says nothing else.
 inline constexpr std::uint32_t kGgufAlignment = 32;
+inline constexpr std::string_view kGgufAlignmentKey = "general.alignment";
+inline constexpr std::string_view kGgufPartsKey = "split.count";
 
 class GgufFile
 {

@@ -38,8 +38,8 @@ struct GgufValue {
     using Data = std::variant<bool, std::int64_t, std::uint64_t, double, std::string,
         std::vector<std::int64_t>, std::vector<double>, std::vector<std::string>>;
 
-    GgufValueType type = GgufValueType::Bool;
-    GgufValueType element = GgufValueType::Bool; // of an Array
+    GgufValueType type = {};
+    GgufValueType element = {}; // of an Array, else U8
     // Bool: bool. U8 to U64: uint64_t. I8 to I64: int64_t. F32, F64: double. String: its bytes.
     // An Array: int64_t of all whole numbers and Bool (U64 by its bits), double, string.
     Data data;
