@@ -15,6 +15,7 @@
 namespace mr::fuzz {
 
 void safetensors(std::string_view bytes);      // a model's weights, or an index of shards
+void gguf(std::string_view bytes);             // a GGUF file, and its values written again
 void config(std::string_view bytes);           // config.json -> parameters, memory plan, steps
 void tokenizerJson(std::string_view bytes);    // tokenizer.json, tokenizer_config.json, text
 void gpt2Files(std::string_view bytes);        // vocab.json, merges.txt, tokenizer_config.json
@@ -33,7 +34,7 @@ struct Target {
     void (*run)(std::string_view bytes);
 };
 
-inline constexpr std::array<Target, 13> kTargets = {{{"safetensors", safetensors},
+inline constexpr std::array<Target, 14> kTargets = {{{"safetensors", safetensors}, {"gguf", gguf},
     {"config", config}, {"tokenizer_json", tokenizerJson}, {"gpt2_files", gpt2Files},
     {"sentencepiece", sentencePiece}, {"chat_template", chatTemplate}, {"regex", regex},
     {"records", records}, {"checkpoint", checkpoint}, {"manifest", manifest},

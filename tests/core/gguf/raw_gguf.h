@@ -70,6 +70,7 @@ public:
 
     void replace(const std::string& bytes) const
     {
+        std::filesystem::remove(path());
         std::ofstream out(path(), std::ios::binary);
         out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     }
