@@ -13,6 +13,14 @@
 
 namespace mr {
 
+// `first` where `takesFirst`, else `second`: with a condition, compilers would compute only one of
+// them and then make no vector code, since arithmetic of floats may trap.
+inline std::uint32_t chosenBits(bool takesFirst, std::uint32_t first, std::uint32_t second) noexcept
+{
+    const std::uint32_t mask = 0U - static_cast<std::uint32_t>(takesFirst);
+    return (first & mask) | (second & ~mask);
+}
+
 // Beyond 65519 in size: infinity. A NaN becomes a quiet one.
 inline std::uint16_t halfBits(float value) noexcept
 {
@@ -26,9 +34,9 @@ inline std::uint16_t halfBits(float value) noexcept
     // The last place of numbers in [0.5, 1) is 2^-24, which is that of a subnormal half.
     const std::uint32_t subnormal =
         std::bit_cast<std::uint32_t>(std::bit_cast<float>(size) + 0.5F) - 0x3F000000U;
-    const std::uint32_t finite = size < kNormal ? subnormal : normal;
+    const std::uint32_t finite = chosenBits(size < kNormal, subnormal, normal);
     const std::uint32_t infinite = size > kInfinity ? 0x7E00U : 0x7C00U;
-    const std::uint32_t half = size >= kOverflow ? infinite : finite;
+    const std::uint32_t half = chosenBits(size >= kOverflow, infinite, finite);
     return static_cast<std::uint16_t>((bits >> 16 & 0x8000U) | half);
 }
 
@@ -41,7 +49,7 @@ inline float halfValue(std::uint16_t half) noexcept
     const std::uint32_t wide = exponent == 31 ? 255 : exponent + 112;
     const auto subnormal = std::bit_cast<std::uint32_t>(
         static_cast<float>(static_cast<std::int32_t>(mantissa)) * 0x1p-24F);
-    const std::uint32_t size = exponent == 0 ? subnormal : wide << 23 | mantissa << 13;
+    const std::uint32_t size = chosenBits(exponent == 0, subnormal, wide << 23 | mantissa << 13);
     return std::bit_cast<float>(sign | size);
 }
 
