@@ -175,6 +175,21 @@ Result<Generated> InferenceModel::generate(const ReadPrompt& prompt, const Gener
     return continueTokens(std::move(what), options);
 }
 
+Status InferenceModel::followLogits(std::span<const TokenId> tokens, std::size_t from,
+    const std::function<Status(std::span<const float>)>& take)
+{
+    const auto whole = static_cast<std::int64_t>(tokens.size());
+    std::vector<float> logits(static_cast<std::size_t>(m_config.vocab));
+    MR_TRY(turnFor()(whole, whole).status());
+    std::size_t done = 0;
+    for (std::size_t next = from; next <= tokens.size(); done = next++) {
+        MR_TRY(m_executor->decoder().advance(
+            tokens.subspan(done, next - done), static_cast<std::int64_t>(done), logits));
+        MR_TRY(take(logits));
+    }
+    return {};
+}
+
 std::int64_t roomFor(std::int64_t tokens, std::int64_t most)
 {
     constexpr std::int64_t kStep = 256; // so that prompts of like length need the same memory

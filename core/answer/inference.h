@@ -20,7 +20,9 @@
 
 #include <millrace/status.h>
 
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -60,6 +62,11 @@ public:
 
     // Precondition: options.cache, or limit 0.
     Result<AnswerScore> scoreAnswers(const TokenSet& set, std::int64_t limit);
+
+    // Calls `take` with the logits behind the first n tokens, for n from `from` to all of them.
+    // Precondition: options.cache, 0 < from <= tokens.size() <= seqLen().
+    Status followLogits(std::span<const TokenId> tokens, std::size_t from,
+        const std::function<Status(std::span<const float>)>& take);
 
     // Precondition: options.cache.
     Result<Generated> generate(const ReadPrompt& prompt, const GenerateOptions& options);

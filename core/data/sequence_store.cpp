@@ -1,8 +1,9 @@
 #include "core/data/sequence_store.h"
 
+#include "core/base/cache_folder.h"
+
 #include <algorithm>
 #include <cassert>
-#include <cstdlib>
 #include <system_error>
 
 namespace mr {
@@ -16,25 +17,15 @@ constexpr std::size_t kBufferedWords = std::size_t{1} << 18; // 1 MiB a write
 
 Result<fs::path> spillFolder(const fs::path& asked)
 {
-    fs::path folder = asked;
-    if (folder.empty()) {
-        const char* cache = std::getenv("XDG_CACHE_HOME");
-        const char* home = std::getenv("HOME");
-        std::error_code error;
-        if (cache != nullptr && *cache == '/')
-            folder = fs::path(cache) / "millrace";
-        else if (home != nullptr && *home == '/')
-            folder = fs::path(home) / ".cache" / "millrace";
-        else
-            folder = fs::temp_directory_path(error);
-    }
+    if (asked.empty())
+        return cacheFolder();
     std::error_code error;
-    fs::create_directories(folder, error);
+    fs::create_directories(asked, error);
     if (error)
-        return Status::error(ErrorKind::Io,
-            "cannot make the folder " + folder.string() + " for the tokens of a large dataset: " +
-                error.message() + "; name another one in XDG_CACHE_HOME");
-    return folder;
+        return Status::error(
+            ErrorKind::Io, "cannot make the folder " + asked.string() +
+                               " for the tokens of a large dataset: " + error.message());
+    return asked;
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 #include "core/model/carried_tensors.h"
 
 #include "core/base/shown_text.h"
+#include "core/model/gguf_weights.h"
 #include "core/model/model_config.h"
 #include "core/model/weight_folder.h"
 #include "core/model/wrapper.h"
@@ -113,6 +114,8 @@ bool isTheSame(const SafetensorEntry& a, const SafetensorEntry& b)
 
 Status readFileLayout(const fs::path& folder, ModelConfig& config)
 {
+    if (const fs::path file = ggufOf(folder); !file.empty())
+        return readGgufScales(file, config);
     std::error_code error;
     if (!fs::exists(folder / kSafetensorsFile, error) &&
         !fs::exists(folder / kSafetensorsIndex, error))

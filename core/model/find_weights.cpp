@@ -19,18 +19,7 @@ namespace mr {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::size_t kNamed = 5; // names listed for each kind of fault; the rest is counted
 constexpr std::size_t kCompareBytes = 1U << 20;
-
-std::string listed(const std::vector<std::string>& items)
-{
-    std::string text;
-    for (std::size_t i = 0; i < std::min(items.size(), kNamed); ++i)
-        text += (i == 0 ? "" : ", ") + items[i];
-    if (items.size() > kNamed)
-        text += fmt::format(" and {} more", items.size() - kNamed);
-    return text;
-}
 
 std::string shapeText(const std::vector<std::int64_t>& shape)
 {
@@ -82,7 +71,7 @@ struct Faults {
         std::string text;
         const auto add = [&](const char* what, const std::vector<std::string>& items) {
             if (!items.empty())
-                text += (text.empty() ? "" : "; ") + std::string(what) + listed(items);
+                text += (text.empty() ? "" : "; ") + std::string(what) + listedNames(items);
         };
         add("missing tensors: ", missing);
         add("wrong shapes: ", misshapen);

@@ -10,7 +10,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <span>
 #include <system_error>
 
 namespace mr {
@@ -207,6 +209,7 @@ Result<ModelConfig> parseText(const json& object, const std::string& source)
     MR_TRY(fields.status());
     ModelConfig config;
     config.architecture = traits->name;
+    config.family = traits->name;
     readGeometry(fields, *traits, object, config);
     MR_TRY(fields.status());
     checkParameterCount(fields, config);
@@ -253,6 +256,23 @@ Result<ModelConfig> parseModelConfig(std::string_view text, const std::string& s
     return config;
 }
 
+namespace {
+
+// It was given where a model is to be trained: a model that is asked is found as a folder before.
+Status refuseGgufFile(const std::filesystem::path& path)
+{
+    MR_ASSIGN(const File file, File::openRead(path));
+    std::array<char, 4> magic{};
+    const bool isRead = file.readAt(0, std::as_writable_bytes(std::span(magic))).ok();
+    if (!isRead || std::string_view(magic.data(), magic.size()) != "GGUF")
+        return {};
+    return refuseConfig(path.string(),
+        "is a GGUF file, which can be asked and evaluated but not trained; take the model folder "
+        "of Hugging Face that it was made of");
+}
+
+} // namespace
+
 Result<ModelConfig> readModelConfig(const std::filesystem::path& path)
 {
     std::error_code error;
@@ -265,6 +285,7 @@ Result<ModelConfig> readModelConfig(const std::filesystem::path& path)
         return refuseConfig(path.string(), "not a model folder: it has no config.json");
     if (!std::filesystem::is_regular_file(file, error))
         return refuseConfig(file.string(), "is not a file");
+    MR_TRY(refuseGgufFile(file));
     MR_ASSIGN(std::string text, readWholeFile(file, kMostConfigBytes));
     if (text.starts_with("version https://git-lfs"))
         return Status::error(ErrorKind::DataCorrupt,

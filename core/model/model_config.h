@@ -31,6 +31,7 @@ namespace mr {
 
 struct ModelConfig {
     std::string architecture; // "LlamaForCausalLM"
+    std::string family;       // the same, or of a model within another its own
     std::string dtype;        // as written: "float32", "bfloat16"; may be empty
     std::int64_t hidden = 0;
     std::int64_t layers = 0;

@@ -1,5 +1,6 @@
 // inspectModel: a model folder as a user should see it, with everything that is wrong with it.
 
+#include "core/model/gguf_weights.h"
 #include "core/model/model_config.h"
 #include "core/model/param_table.h"
 #include "core/model/weights.h"
@@ -62,9 +63,25 @@ void describe(const ModelConfig& config, const ParamTable& table, ModelInfo& inf
             untrained.size(), untrained.front()));
 }
 
+void lookIntoGguf(
+    const fs::path& file, const ModelConfig& config, const ParamTable& table, ModelInfo& info)
+{
+    Result<GgufFacts> facts = checkGgufWeights(file, config, table);
+    if (!facts.ok()) {
+        info.problems.push_back(facts.status().message());
+        return;
+    }
+    info.dtype = facts.value().type;
+    info.bytes = facts.value().bytes;
+    info.notes.push_back("A GGUF file: it is read as the numbers that its blocks stand for. It can "
+                         "be asked and evaluated; fine-tune the model it was made of.");
+}
+
 void lookForWeights(
     const fs::path& folder, const ModelConfig& config, const ParamTable& table, ModelInfo& info)
 {
+    if (const fs::path file = ggufOf(folder); !file.empty())
+        return lookIntoGguf(file, config, table, info);
     Result<WeightFiles> files = findWeights(folder, config, table);
     if (!files.ok()) {
         info.problems.push_back(files.status().message());

@@ -130,6 +130,17 @@ Status refuseWeights(const fs::path& path, const std::string& why)
     return Status::error(ErrorKind::InvalidArgument, path.string() + ": " + why);
 }
 
+std::string listedNames(const std::vector<std::string>& names)
+{
+    constexpr std::size_t kNamed = 5;
+    std::string text;
+    for (std::size_t i = 0; i < std::min(names.size(), kNamed); ++i)
+        text += (i == 0 ? "" : ", ") + names[i];
+    if (names.size() > kNamed)
+        text += fmt::format(" and {} more", names.size() - kNamed);
+    return text;
+}
+
 Result<WeightFolder> openWeightFolder(const fs::path& folder)
 {
     std::error_code error;

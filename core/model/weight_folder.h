@@ -33,6 +33,9 @@ struct WeightFolder {
 // InvalidArgument: "path: why".
 Status refuseWeights(const std::filesystem::path& path, const std::string& why);
 
+// The first five and a count of the others, for messages.
+std::string listedNames(const std::vector<std::string>& names);
+
 Result<WeightFolder> openWeightFolder(const std::filesystem::path& folder);
 
 } // namespace mr

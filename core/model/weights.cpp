@@ -4,8 +4,10 @@
 #include "core/base/shown_text.h"
 #include "core/device/adamw.h"
 #include "core/model/fp8_tensor.h"
+#include "core/model/gguf_weights.h"
 #include "core/model/nf4_tensor.h"
 #include "core/model/safetensors.h"
+#include "core/model/tensor_reader.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -25,82 +27,12 @@ namespace mr {
 
 namespace {
 
-constexpr std::size_t kMasterPieceElements = 1U << 20; // 4 MiB of F32
-
-// Finds the tensors that a piece of a group meets; a subclass supplies their content.
-class TensorReader : public MasterReader
-{
-public:
-    explicit TensorReader(const ParamTable& table)
-        : m_table(table)
-        , m_inGroup(table.groups.size())
-    {
-        for (std::size_t i = 0; i < table.tensors.size(); ++i)
-            m_inGroup[static_cast<std::size_t>(table.tensors[i].group.value)].push_back(i);
-    }
-
-    Status read(GroupId group, std::int64_t first, const MasterView& out) override
-    {
-        std::fill(out.high.begin(), out.high.end(), std::uint16_t{0});
-        std::fill(out.low.begin(), out.low.end(), std::int16_t{0});
-        const std::int64_t end = first + std::ssize(out.high);
-        for (const std::size_t i : tensorsOf(group)) {
-            const NamedTensor& tensor = m_table.tensors[i];
-            const std::int64_t from = std::max(first, tensor.first);
-            const std::int64_t to = std::min(end, tensor.first + tensor.count());
-            if (from < to)
-                MR_TRY(readTensor(i, from - tensor.first,
-                    out.part(static_cast<std::size_t>(from - first),
-                        static_cast<std::size_t>(to - from))));
-        }
-        return {};
-    }
-
-protected:
-    virtual Status readTensor(std::size_t index, std::int64_t first, const MasterView& out) = 0;
-
-    const std::vector<std::size_t>& tensorsOf(GroupId group) const
-    {
-        return m_inGroup[static_cast<std::size_t>(group.value)];
-    }
-
-    const ParamTable& m_table;
-
-private:
-    std::vector<std::vector<std::size_t>> m_inGroup; // into ParamTable::tensors
-};
-
-void store(float value, const MasterView& view, std::size_t i)
-{
-    view.high[i] = highHalf(value);
-    if (!view.low.empty())
-        view.low[i] = lowHalf(value);
-}
-
-// NaN, infinite, or so large that its BF16 half would be infinite.
-bool isUsable(float value)
-{
-    return (highHalf(value) & 0x7F80U) != 0x7F80U && std::isfinite(value);
-}
-
-Status refuseValue(
-    const std::filesystem::path& file, const std::string& name, std::int64_t index, float value)
-{
-    const std::string what = std::isfinite(value) ? "a number too large for BF16"
-                             : std::isnan(value)  ? "NaN"
-                                                  : "infinity";
-    return Status::error(ErrorKind::DataCorrupt,
-        fmt::format(
-            "{}: tensor {} holds {} at element {}; the model is damaged, fetch or export it again",
-            file.string(), shownName(name), what, index));
-}
-
-class FileWeights final : public TensorReader
+class FileWeights final : public FloatReader
 {
 public:
     FileWeights(const ParamTable& table, std::vector<WeightFiles::Location> of,
         std::vector<SafetensorsReader> readers)
-        : TensorReader(table)
+        : FloatReader(table)
         , m_of(std::move(of))
         , m_readers(std::move(readers))
     {
@@ -119,40 +51,19 @@ public:
     }
 
 private:
-    Status readTensor(std::size_t index, std::int64_t first, const MasterView& out) override
+    const std::filesystem::path& fileOf(std::size_t index) const override
     {
-        const std::string& name = m_of[index].name;
-        const SafetensorsReader& reader = m_readers[m_of[index].file];
-        if (m_of[index].form == WeightForm::Nf4)
-            MR_TRY(openNf4(index));
-        else if (m_of[index].form == WeightForm::Fp8)
-            MR_TRY(openFp8(index));
-        m_values.resize(std::min(out.high.size(), kMasterPieceElements));
-        for (std::size_t at = 0; at < out.high.size(); at += m_values.size()) {
-            const auto part =
-                std::span(m_values).first(std::min(m_values.size(), out.high.size() - at));
-            const std::int64_t place = first + static_cast<std::int64_t>(at);
-            MR_TRY(readPart(index, place, part));
-            bool usable = true;
-            for (std::size_t i = 0; i < part.size(); ++i) {
-                usable = usable && isUsable(part[i]);
-                store(part[i], out, at + i);
-            }
-            if (usable)
-                continue;
-            const auto bad = std::find_if_not(part.begin(), part.end(), isUsable);
-            return refuseValue(reader.path(), name, place + (bad - part.begin()), *bad);
-        }
-        return {};
+        return m_readers[m_of[index].file].path();
     }
 
-    // Precondition: a matrix in codes is open.
-    Status readPart(std::size_t index, std::int64_t first, std::span<float> out)
+    Status readFloats(std::size_t index, std::int64_t first, std::span<float> out) override
     {
         switch (m_of[index].form) {
         case WeightForm::Nf4:
+            MR_TRY(openNf4(index));
             return m_nf4->read(first, out);
         case WeightForm::Fp8:
+            MR_TRY(openFp8(index));
             return m_fp8->read(first, out);
         case WeightForm::Plain:
             break;
@@ -212,7 +123,6 @@ private:
 
     std::vector<WeightFiles::Location> m_of;
     std::vector<SafetensorsReader> m_readers;
-    std::vector<float> m_values;
     std::optional<Nf4Tensor> m_nf4;
     std::size_t m_nf4Index = 0;
     std::optional<Fp8Tensor> m_fp8;
@@ -238,7 +148,7 @@ private:
         }
         const float value = firstValue(m_table, m_table.slotOf(tensor).kind);
         for (std::size_t i = 0; i < out.high.size(); ++i)
-            store(value, out, i);
+            storeHalves(value, out, i);
         return {};
     }
 
@@ -268,7 +178,8 @@ void fillNormal(std::uint64_t key, double range, std::int64_t first, const Maste
     for (std::int64_t i = first; i < end;) {
         const std::array<double, 2> pair = normalPair(key, static_cast<std::uint64_t>(i / 2));
         for (auto j = static_cast<std::size_t>(i % 2); j < 2 && i < end; ++j, ++i)
-            store(static_cast<float>(range * pair[j]), out, static_cast<std::size_t>(i - first));
+            storeHalves(
+                static_cast<float>(range * pair[j]), out, static_cast<std::size_t>(i - first));
     }
 }
 
@@ -277,6 +188,8 @@ void fillNormal(std::uint64_t key, double range, std::int64_t first, const Maste
 Result<std::unique_ptr<MasterReader>> openWeights(
     const std::filesystem::path& folder, const ModelConfig& config, const ParamTable& table)
 {
+    if (const std::filesystem::path file = ggufOf(folder); !file.empty())
+        return openGgufWeights(file, config, table);
     Result<WeightFiles> files = findWeights(folder, config, table);
     MR_TRY(files.status());
     std::vector<SafetensorsReader> readers;

@@ -2,8 +2,7 @@
 
 #include "core/base/file.h"
 #include "core/model/model_config.h"
-#include "core/model/packed_group.h"
-#include "core/model/peft_folder.h"
+#include "core/save/opened_model.h"
 
 #include <algorithm>
 #include <memory>
@@ -19,50 +18,12 @@ Status refuse(std::string message)
     return Status::error(ErrorKind::InvalidArgument, std::move(message));
 }
 
-// Model, adapter and how they fit. The readers refer to the table.
-struct Parts {
-    ModelConfig config;
-    ParamTable table; // of the adapter
-    std::unique_ptr<MasterReader> files;
-    std::unique_ptr<MasterReader> nf4; // what they stand for in NF4; null: they are merged as read
-    std::unique_ptr<MasterReader> adapter;
-
-    MasterReader& model() const { return nf4 ? *nf4 : *files; }
-};
-
-Status openParts(const ModelPlace& place, bool original, Parts& parts)
-{
-    MR_ASSIGN(const PeftConfig peft, readPeftConfig(place.adapter));
-    MR_ASSIGN(parts.config, readModelConfig(place.model));
-    if (original && !peft.settings.nf4Base)
-        return refuse(place.adapter + ": was trained beside the original weights; leave base out");
-    if (original && parts.config.isNf4)
-        return refuse(place.model + ": holds NF4 and not the weights before they were quantised; "
-                                    "leave base out");
-    const ParamTable whole = buildParamTable(parts.config);
-    auto table = adapterTable(whole, peft.settings);
-    if (!table.ok())
-        return refuse(
-            place.adapter + ": does not fit " + place.model + ": " + table.status().message());
-    parts.table = std::move(table).value();
-    const ParamTable& model = wholeModel(parts.table);
-    MR_ASSIGN(parts.files, openWeights(place.model, parts.config, model));
-    if (!peft.baseHash.empty()) {
-        MR_ASSIGN(const std::string hash, weightsHash(model, *parts.files));
-        MR_TRY(checkBase(place.adapter, peft, place.model, hash));
-    }
-    if (peft.settings.nf4Base && !original)
-        parts.nf4 = nf4Model(model, *parts.files);
-    MR_ASSIGN(parts.adapter, openPeftWeights(place.adapter, parts.table));
-    return {};
-}
-
 // Does the folder hold what `merged` computes?
-Status readBack(const fs::path& folder, const Parts& parts, ExportType type)
+Status readBack(const fs::path& folder, OpenedModel& opened, ExportType type)
 {
-    const ParamTable& model = wholeModel(parts.table);
-    MR_ASSIGN(const auto written, openWeights(folder, parts.config, model));
-    MergedModel merged(parts.table, parts.model(), *parts.adapter, type);
+    const ParamTable& model = opened.table();
+    MR_ASSIGN(const auto written, openWeights(folder, opened.config(), model));
+    MergedModel merged = opened.merged(type);
     MasterPiece mine;
     MasterPiece theirs;
     const NamedTensor* tensor = nullptr;
@@ -87,15 +48,15 @@ Status readBack(const fs::path& folder, const Parts& parts, ExportType type)
 Result<MergeReport> writeMerged(
     const ModelPlace& place, const fs::path& folder, ExportType type, bool original)
 {
-    Parts parts;
-    MR_TRY(openParts(place, original, parts));
-    MergedModel merged(parts.table, parts.model(), *parts.adapter, type);
-    MR_TRY(saveModel(folder, parts.config, wholeModel(parts.table), merged, type, place.model));
+    OpenedModel opened;
+    MR_TRY(opened.open(place, original));
+    MergedModel merged = opened.merged(type);
+    MR_TRY(saveModel(folder, opened.config(), opened.table(), merged, type, place.model));
     MR_ASSIGN(const std::string taught, place.chatTemplate());
     if (!taught.empty())
         MR_TRY(replaceFile(folder / "chat_template.jinja", taught));
-    MR_TRY(readBack(folder, parts, type));
-    return MergeReport{type, parts.nf4 != nullptr, merged.count()};
+    MR_TRY(readBack(folder, opened, type));
+    return MergeReport{type, opened.isNf4(), merged.count()};
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 #include "core/save/model_folder.h"
 
 #include "core/base/file.h"
+#include "core/exchange/gguf_folder.h"
 #include "core/model/peft_folder.h"
 #include "core/save/checkpoint.h"
 #include "core/telemetry/run_folder.h"
@@ -63,6 +64,10 @@ Result<ModelPlace> ownPlaceOf(const std::string& path)
 {
     const fs::path folder = path;
     std::error_code ignored;
+    if (isGgufFile(folder)) {
+        MR_ASSIGN(const fs::path made, ggufFolder(folder));
+        return ModelPlace{made.string()};
+    }
     if (isModel(folder))
         return ModelPlace{path};
     if (isAdapterFolder(folder))

@@ -22,6 +22,7 @@ struct ModelPlace {
     bool operator==(const ModelPlace&) const = default;
 };
 
+// A GGUF file is the folder that it stands for (gguf_folder.h).
 // A checkpoint's own model or adapter; of a run the one it ended with, else that of its newest
 // complete checkpoint. Any other path is returned as it is: opening it reports the fault. `adapter`
 // is put beside a model; a run of an adapter has its own.

@@ -116,12 +116,10 @@ Status addStages(const std::string& tokenizerClass, json& content)
 
 } // namespace
 
-Result<std::unique_ptr<Tokenizer>> openGpt2Files(const fs::path& file)
+Result<json> readGpt2Files(const fs::path& file, std::vector<std::size_t>& lines)
 {
     MR_ASSIGN(json vocabulary, readJsonObject(file));
-    const fs::path mergesFile = file.parent_path() / "merges.txt";
-    std::vector<std::size_t> lines;
-    Result<json> merges = readMerges(mergesFile, lines);
+    Result<json> merges = readMerges(file.parent_path() / "merges.txt", lines);
     if (!merges.ok())
         return merges.status();
     MR_ASSIGN(TokenizerHabits beside, readTokenizerHabits(file.parent_path()));
@@ -131,9 +129,17 @@ Result<std::unique_ptr<Tokenizer>> openGpt2Files(const fs::path& file)
     content["model"]["merges"] = std::move(merges).value();
     if (const Status staged = addStages(beside.tokenizerClass, content); !staged.ok())
         return badTokenizer(file.parent_path() / "tokenizer_config.json", staged.message());
+    return content;
+}
+
+Result<std::unique_ptr<Tokenizer>> openGpt2Files(const fs::path& file)
+{
+    std::vector<std::size_t> lines;
+    MR_ASSIGN(json content, readGpt2Files(file, lines));
     auto made = makeJsonTokenizer(file, content);
     if (!made.ok())
-        return blameMerges(mergesFile, std::move(content), lines, made.status());
+        return blameMerges(
+            file.parent_path() / "merges.txt", std::move(content), lines, made.status());
     return made;
 }
 

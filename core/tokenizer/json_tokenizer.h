@@ -17,6 +17,10 @@ Result<std::unique_ptr<Tokenizer>> openTokenizerJson(const std::filesystem::path
 // vocab.json and merges.txt: `file` is vocab.json.
 Result<std::unique_ptr<Tokenizer>> openGpt2Files(const std::filesystem::path& file);
 
+// The same in the words of a tokenizer.json. `lines`: of each merge in merges.txt, from 1.
+Result<nlohmann::json> readGpt2Files(
+    const std::filesystem::path& file, std::vector<std::size_t>& lines);
+
 // tekken.json (tekken_file.h).
 Result<std::unique_ptr<Tokenizer>> openTekken(const std::filesystem::path& file);
 

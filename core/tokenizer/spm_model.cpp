@@ -210,13 +210,14 @@ void loadNormalizer(std::string_view charsmap, SpmModel& model)
     for (const SpmModel::Piece& piece : model.vocabulary)
         if (piece.type == SpmModel::Type::UserDefined)
             symbols.push_back(piece.text);
+    model.normalizes = !charsmap.empty();
     model.isNormalizerKnown =
         model.normalizer.load(charsmap, symbols, model.removeExtraWhitespaces);
 }
 
 } // namespace
 
-Result<SpmModel> readSpmModel(std::string_view bytes)
+Result<SpmModel> readSpmModel(std::string_view bytes, bool allPieces)
 {
     SpmModel model;
     std::array<bool, 6> seen{};
@@ -245,7 +246,7 @@ Result<SpmModel> readSpmModel(std::string_view bytes)
     model.joints.erase(std::unique(model.joints.begin(), model.joints.end()), model.joints.end());
     model.joints.shrink_to_fit();
     loadNormalizer(charsmap, model);
-    if (model.isBpe || !model.isForParts())
+    if (!allPieces && (model.isBpe || !model.isForParts()))
         model.vocabulary = {};
     return model;
 }

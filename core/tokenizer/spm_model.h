@@ -31,7 +31,7 @@ struct SpmModel {
     };
 
     std::int64_t pieces = 0;
-    std::vector<Piece> vocabulary; // Unigram model that isForParts(); else empty
+    std::vector<Piece> vocabulary; // as asked for, or of a Unigram model that isForParts()
     bool isBpe = false;
     bool isUnigram = true; // also where the file names no type
     bool byteFallback = false;
@@ -39,6 +39,7 @@ struct SpmModel {
     bool addDummyPrefix = true;
     bool removeExtraWhitespaces = true;
     SpmNormalizer normalizer;
+    bool normalizes = false;           // by a table of its own
     bool isNormalizerKnown = true;     // false: only the library can follow its table
     std::vector<std::uint64_t> joints; // characters side by side in some piece, ascending
 
@@ -69,7 +70,8 @@ private:
     bool areJoined(std::int32_t left, std::int32_t right) const noexcept;
 };
 
-Result<SpmModel> readSpmModel(std::string_view bytes);
+// `allPieces`: `vocabulary` has them of any model.
+Result<SpmModel> readSpmModel(std::string_view bytes, bool allPieces = false);
 
 // The model's bytes with add_dummy_prefix = false (and without its self test, which assumes the
 // prefix). Precondition: readSpmModel(bytes) is ok.
