@@ -119,7 +119,9 @@ void addGenerate(CLI::App& app, Action& action)
 {
     auto options = std::make_shared<Arguments>();
     CLI::App* command = app.add_subcommand("generate", "Text from a model");
-    command->add_option("--model", options->model, "Folder of a model, a checkpoint or a run")
+    command
+        ->add_option(
+            "--model", options->model, "Folder of a model, a checkpoint or a run, or a GGUF file")
         ->required();
     command->add_option("--adapter", options->adapter, kAdapterHelp);
     command->add_option("--prompt", options->prompt.text,

@@ -2,6 +2,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/data_options.h"
+#include "core/exchange/gguf_folder.h"
 #include "core/save/checkpoint.h"
 #include "core/telemetry/run_folder.h"
 
@@ -149,6 +150,10 @@ Result<Json> describe(const InspectOptions& options)
     if (!fs::is_regular_file(path, error))
         return Status::error(ErrorKind::InvalidArgument,
             options.path + ": is a device or a pipe; name a regular file or a folder");
+    if (isGgufFile(path)) {
+        MR_ASSIGN(const fs::path folder, ggufFolder(path));
+        return describeModel(folder.string());
+    }
     return isDatabase(path) ? describeHistory(options.path) : describeDataset(options);
 }
 
@@ -169,7 +174,9 @@ void addInspect(CLI::App& app, Action& action)
     auto options = std::make_shared<InspectOptions>();
     CLI::App* command =
         app.add_subcommand("inspect", "Identify a model or dataset and list its problems");
-    command->add_option("path", options->path, "Model folder, dataset, run folder or history")
+    command
+        ->add_option(
+            "path", options->path, "Model folder, GGUF file, dataset, run folder or history")
         ->required();
     command->add_option("--model", options->model, "Tokenizer to count a dataset's tokens with");
     options->rows.addTo(*command);

@@ -2,10 +2,12 @@
 
 #include "app/cli/commands.h"
 #include "core/base/file.h"
+#include "core/exchange/gguf_folder.h"
 #include "core/tokenizer/tokenizer.h"
 #include "core/tokenizer/unicode_text.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <memory>
@@ -148,7 +150,11 @@ Status printIds(const Tokenizer& tokenizer, std::string_view text, bool specials
 
 Status run(const TokenizeOptions& options)
 {
-    MR_ASSIGN(auto tokenizer, Tokenizer::open(options.model));
+    std::filesystem::path model = options.model;
+    if (isGgufFile(model)) {
+        MR_ASSIGN(model, ggufFolder(model));
+    }
+    MR_ASSIGN(auto tokenizer, Tokenizer::open(model));
     std::string text = options.text;
     if (options.textFile == "-") {
         text.assign(std::istreambuf_iterator<char>(std::cin), {});
@@ -176,7 +182,8 @@ void addTokenize(CLI::App& app, Action& action)
 {
     auto options = std::make_shared<TokenizeOptions>();
     CLI::App* command = app.add_subcommand("tokenize", "Ids of a text");
-    command->add_option("--model", options->model, "Model folder or tokenizer file")->required();
+    command->add_option("--model", options->model, "Model folder, GGUF file or tokenizer file")
+        ->required();
     auto* text = command->add_option("--text", options->text, "The text");
     command->add_option("--text-file", options->textFile, "A file, or - for standard input")
         ->excludes(text);

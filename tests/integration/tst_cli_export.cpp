@@ -1,0 +1,148 @@
+// `millrace export --to gguf` as scripts see it, and GGUF files where a model is asked for.
+
+#include "integration/cli_rig.h"
+#include "support/test_room.h"
+
+#include <QtTest>
+
+#include <filesystem>
+
+namespace mr::test::tst_cli_export {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// `arguments` with another value of an option that they have.
+QStringList with(QStringList arguments, const char* option, const QString& value)
+{
+    arguments[arguments.indexOf(QLatin1String(option)) + 1] = value;
+    return arguments;
+}
+
+QString text(const std::string& path)
+{
+    return QString::fromStdString(path);
+}
+
+} // namespace
+
+class TestCliExport : public QObject
+{
+    Q_OBJECT
+
+private Q_SLOTS:
+    void initTestCase();
+    void aModelBecomesAFileThatAnswersAsItDoes();
+    void anAdapterGoesIntoTheFile();
+    void aFileIsLookedAtAndNotTrained();
+    void wrongInputLeavesNothing_data();
+    void wrongInputLeavesNothing();
+
+private:
+    std::string file(const std::string& name) const { return m_rig.folder.path(name); }
+    Finished exportTo(const std::string& from, const std::string& out, const QStringList& more = {})
+    {
+        return CliRig::run(QStringList{"export", text(from), "--to", "gguf", "--out", text(out),
+                               "--device", "cpu", "--json"} +
+                           more);
+    }
+    Finished ask(const std::string& model)
+    {
+        return CliRig::run({"generate", "--model", text(model), "--prompt", "The miller", "--text",
+            "--greedy", "--max-tokens", "12", "--device", "cpu", "--json"});
+    }
+
+    CliRig m_rig;
+};
+
+void TestCliExport::initTestCase()
+{
+    qputenv("XDG_CACHE_HOME", QByteArray::fromStdString(file("cache")));
+}
+
+void TestCliExport::aModelBecomesAFileThatAnswersAsItDoes()
+{
+    const Finished done = exportTo(m_rig.model.path(), file("model.gguf"), {"--precision", "f32"});
+    QVERIFY2(done.code == 0, done.errors.constData());
+    const QJsonObject said = done.lines().at(0);
+    QCOMPARE(said["file"].toString(), text(file("model.gguf")));
+    QVERIFY(said["passed"].toBool());
+
+    const QJsonObject kept =
+        QJsonDocument::fromJson(QByteArray::fromStdString(readFile(file("model.gguf.check.json"))))
+            .object();
+    QVERIFY(kept["passed"].toBool());
+    QCOMPARE(kept["asked"]["texts"].toInt(), 200);
+    QVERIFY(kept["asked"]["tokens"].toInt() > 50);
+    QCOMPARE(kept["asked"]["same_tokens"].toInt(), kept["asked"]["tokens"].toInt());
+    QCOMPARE(kept["weights"]["F32"]["largest_error"].toDouble(), 0.0);
+
+    const Finished original = ask(m_rig.model.path());
+    const Finished exported = ask(file("model.gguf"));
+    QVERIFY2(exported.code == 0, exported.errors.constData());
+    QCOMPARE(exported.lines().at(0)["ids"].toArray(), original.lines().at(0)["ids"].toArray());
+    QCOMPARE(exported.lines().at(0)["ids"].toArray().size(), 12);
+}
+
+void TestCliExport::anAdapterGoesIntoTheFile()
+{
+    const Finished trained = CliRig::run(with(
+        m_rig.train("run", {"--method", "lora", "--rank", "8", "--steps", "20", "--device", "cpu"}),
+        "--lr", "0.05"));
+    QVERIFY2(trained.code == 0, trained.errors.constData());
+    const Finished done = exportTo(file("run"), file("run.gguf"), {"--precision", "f32"});
+    QVERIFY2(done.code == 0, done.errors.constData());
+    const auto own = ask(file("run")).lines().at(0)["ids"].toArray();
+    QCOMPARE(ask(file("run.gguf")).lines().at(0)["ids"].toArray(), own);
+    QVERIFY(ask(m_rig.model.path()).lines().at(0)["ids"].toArray() != own);
+}
+
+void TestCliExport::aFileIsLookedAtAndNotTrained()
+{
+    QVERIFY(exportTo(m_rig.model.path(), file("q8.gguf"), {"--precision", "q8_0"}).code == 0);
+    const Finished seen = CliRig::run({"inspect", text(file("q8.gguf")), "--json"});
+    QVERIFY2(seen.code == 0, seen.errors.constData());
+    const QJsonObject model = seen.lines().at(0);
+    QCOMPARE(model["kind"].toString(), QStringLiteral("model"));
+    QCOMPARE(model["architecture"].toString(), QStringLiteral("LlamaForCausalLM"));
+    QCOMPARE(model["tokenizer"].toString(), QStringLiteral("sentencepiece"));
+
+    const QStringList words{"tokenize", "--text", "The miller counts 7 sacks.", "--model"};
+    QCOMPARE(CliRig::run(words + QStringList{text(file("q8.gguf"))}).out,
+        CliRig::run(words + QStringList{text(m_rig.model.path())}).out);
+
+    const Finished refused = CliRig::run(
+        with(m_rig.train("never", {"--device", "cpu"}), "--model", text(file("q8.gguf"))));
+    QVERIFY(refused.code != 0);
+    QVERIFY2(refused.says("is a GGUF file, which can be asked and evaluated but not trained"),
+        refused.errors.constData());
+    QVERIFY(!fs::exists(file("never")));
+}
+
+void TestCliExport::wrongInputLeavesNothing_data()
+{
+    QTest::addColumn<QStringList>("more");
+    QTest::addColumn<QString>("words");
+    QTest::newRow("type") << QStringList{"--precision", "q3_k"} << "q3_k is no type of a GGUF file";
+    QTest::newRow("check") << QStringList{"--check", "no"} << "--check no is not known";
+    QTest::newRow("base") << QStringList{"--base", "original"} << "has no adapter; leave base out";
+}
+
+void TestCliExport::wrongInputLeavesNothing()
+{
+    QFETCH(QStringList, more);
+    QFETCH(QString, words);
+    const Finished done = exportTo(m_rig.model.path(), file("none.gguf"), more);
+    QVERIFY(done.code != 0);
+    QVERIFY2(contains((done.errors + done.out).toStdString(), words.toStdString()),
+        (done.errors + done.out).constData());
+    for (const auto& entry : fs::directory_iterator(m_rig.folder.path()))
+        QVERIFY(entry.path().filename().string().find("none") == std::string::npos);
+}
+
+MR_TEST(TestCliExport)
+
+} // namespace mr::test::tst_cli_export
+
+#include "tst_cli_export.moc"
