@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr int kQuestions = 10;
 constexpr std::size_t kTextPrompt = 16;   // tokens of a text that is continued
 constexpr std::int64_t kMostPrompt = 256; // tokens
-constexpr double kMostlySame = 0.6;       // of the texts, many of which have runs of spaces
+constexpr double kMostlySame = 0.6;       // share of the texts: many have runs of spaces
 
 constexpr std::array<std::string_view, kQuestions> kPrompts = {"Once upon a time",
     "The capital of France is", "Water boils at", "def add(a, b):", "The opposite of hot is",

@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What a model makes of the small questions, without its weights.
+// Answers to the questions that need no weights.
 struct SmallAnswers {
     std::vector<std::vector<TokenId>> texts;
     std::string conversation; // by the chat template; empty: there is none

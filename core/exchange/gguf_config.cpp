@@ -1,12 +1,12 @@
 #include "core/exchange/gguf_config.h"
 
+#include "core/exchange/gguf_rope.h"
 #include "core/model/architecture.h"
 #include "core/model/gguf_family.h"
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <numbers>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -95,7 +95,7 @@ public:
         const double theta = m_keys.number("rope.freq_base", 10000.0);
         if (is("gemma3") || is("gemma4") || (is("olmo2") && hasWindow()))
             return addLayerRopes(theta);
-        json rope = scaling();
+        json rope = ggufRopeScaling(m_keys, positions());
         config["rope_theta"] = theta;
         if (is("glm4") || is("phi3") || is("qwen35"))
             config["partial_rotary_factor"] =
@@ -159,6 +159,7 @@ public:
 private:
     bool is(std::string_view architecture) const { return m_family.architecture == architecture; }
     bool has(const char* tensor) const { return m_keys.file().tensor(tensor) != nullptr; }
+    std::int64_t positions() const { return config["max_position_embeddings"].get<std::int64_t>(); }
     bool hasWindow() const { return m_keys.count("attention.sliding_window", 0) > 0; }
 
     Status refuse(const std::string& what) const
@@ -185,97 +186,11 @@ private:
         return {};
     }
 
-    json scaling() const
-    {
-        const std::string type = m_keys.text("rope.scaling.type");
-        const double factor = m_keys.number("rope.scaling.factor", 1.0);
-        const auto original =
-            static_cast<double>(m_keys.count("rope.scaling.original_context_length",
-                config["max_position_embeddings"].get<std::int64_t>()));
-        if (type == "linear" && factor != 1.0)
-            return {{"rope_type", "linear"}, {"factor", factor}};
-        if (type == "yarn")
-            return yarn(factor, original);
-        if (type == "longrope" || has("rope_factors_long.weight"))
-            return longRope();
-        return has("rope_freqs.weight") && !is("gemma4") ? llama3() : json::object();
-    }
-
-    json yarn(double factor, double original) const
-    {
-        json rope{{"rope_type", "yarn"}, {"factor", factor},
-            {"original_max_position_embeddings", original},
-            {"beta_fast", m_keys.number("rope.scaling.yarn_beta_fast", 32.0)},
-            {"beta_slow", m_keys.number("rope.scaling.yarn_beta_slow", 1.0)}};
-        const double all = m_keys.number("rope.scaling.yarn_log_multiplier", 0.0);
-        if (all > 0.0) {
-            rope["mscale"] = 1.0;
-            rope["mscale_all_dim"] = all;
-        }
-        if (const double own = m_keys.number("rope.scaling.attn_factor", 0.0); own > 0.0)
-            rope["attention_factor"] = own * (1.0 + 0.1 * std::log(factor));
-        if (const double growth = m_keys.number("attention.temperature_scale", 0.0); growth != 0.0)
-            rope["llama_4_scaling_beta"] = growth;
-        return rope;
-    }
-
-    std::vector<float> floatsOf(const char* name) const
-    {
-        const GgufTensor* tensor = m_keys.file().tensor(name);
-        if (tensor == nullptr || tensor->count() > kMostLayers)
-            return {};
-        std::vector<float> values(static_cast<std::size_t>(tensor->count()));
-        return m_keys.file().readFloats(*tensor, 0, values).ok() ? values : std::vector<float>();
-    }
-
-    json longRope() const
-    {
-        return {{"rope_type", "longrope"}, {"short_factor", floatsOf("rope_factors_short.weight")},
-            {"long_factor", floatsOf("rope_factors_long.weight")}};
-    }
-
-    // The settings that the divisors of the frequencies follow from. Between the wavelengths that
-    // stay and those that are stretched whole, the share s that stays is a line over 1 /
-    // wavelength:
-    //     divisor = 1 / ((1 - s) / factor + s),   s = (original / wavelength - low) / (high - low)
-    // Only ratios of original, low and high can be told, so low is 1. Whether the file's divisors
-    // follow from them is checked when its weights are opened.
-    json llama3() const
-    {
-        const std::vector<float> divisors = floatsOf("rope_freqs.weight");
-        const double factor =
-            divisors.empty() ? 1.0 : *std::max_element(divisors.begin(), divisors.end());
-        const double theta = m_keys.number("rope.freq_base", 10000.0);
-        double high = 4.0; // as published
-        double original = 8192.0;
-        std::vector<std::pair<double, double>> line; // 1 / wavelength, s
-        for (std::size_t i = 0; i < divisors.size(); ++i) {
-            const double wave =
-                2.0 * std::numbers::pi *
-                std::pow(theta, static_cast<double>(i) / static_cast<double>(divisors.size()));
-            const double s = (1.0 / divisors[i] - 1.0 / factor) / (1.0 - 1.0 / factor);
-            if (s > 1e-4 && s < 1.0 - 1e-4)
-                line.emplace_back(1.0 / wave, s);
-        }
-        if (line.size() == 1)
-            original = (line[0].second * (high - 1.0) + 1.0) / line[0].first;
-        if (line.size() > 1) {
-            const auto& [x0, s0] = line.front();
-            const auto& [x1, s1] = line.back();
-            const double slope = (s1 - s0) / (x1 - x0);
-            const double low = slope * x0 - s0; // low / (high - low)
-            high = 1.0 + 1.0 / low;
-            original = slope / low;
-        }
-        return {{"rope_type", "llama3"}, {"factor", factor}, {"low_freq_factor", 1.0},
-            {"high_freq_factor", high}, {"original_max_position_embeddings", std::round(original)}};
-    }
-
     Status addLayerRopes(double theta)
     {
-        json full = scaling();
-        if (is("gemma4"))
-            full = {{"rope_type", "proportional"}, {"partial_rotary_factor", turningShare()}};
+        json full = is("gemma4") ? json{{"rope_type", "proportional"},
+                                       {"partial_rotary_factor", ggufTurningShare(m_keys)}}
+                                 : ggufRopeScaling(m_keys, positions());
         if (full.empty())
             full["rope_type"] = "default";
         full["rope_theta"] = theta;
@@ -283,16 +198,6 @@ private:
         config["rope_parameters"] = {{"full_attention", std::move(full)},
             {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", local}}}};
         return {};
-    }
-
-    double turningShare() const
-    {
-        const std::vector<float> factors = floatsOf("rope_freqs.weight");
-        if (factors.empty())
-            return 1.0;
-        const auto turning =
-            std::ranges::count_if(factors, [](float factor) { return factor < 1e20F; });
-        return static_cast<double>(turning) / static_cast<double>(factors.size());
     }
 
     json layerTypes() const

@@ -42,7 +42,7 @@ struct Splitter {
     std::string_view architecture = {}; // that has this name for it; empty: any
 };
 
-// Of rows with equal stages the one of the architecture counts, else the first.
+// Rows with equal stages: the one of the architecture counts, else the first.
 constexpr Splitter kSplitters[] = {
     {.name = "llama-bpe", .patterns = {kLlama3}, .ignoresMerges = true},
     {.name = "glm4", .patterns = {kLlama3}, .ignoresMerges = true, .architecture = "glm4"},

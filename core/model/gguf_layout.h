@@ -72,7 +72,7 @@ struct GgufLayout {
     const GgufFamily* family = nullptr;
     std::vector<GgufEntry> entries;
     std::vector<GgufMade> made;
-    // Of a model whose blocks have inputs of their own: the name of the table in the file.
+    // The name of the table that inputs of blocks come from; empty: the model has none.
     std::string inputTable;
 };
 

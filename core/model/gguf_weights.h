@@ -38,7 +38,7 @@ struct GgufFacts {
     std::uint64_t bytes = 0;
 };
 
-// What openGgufWeights() would refuse is refused; no weight is read.
+// Refuses as openGgufWeights() does; no weight is read.
 Result<GgufFacts> checkGgufWeights(
     const std::filesystem::path& file, const ModelConfig& config, const ParamTable& table);
 

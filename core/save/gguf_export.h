@@ -40,7 +40,7 @@ struct GgufOptions {
     GgufProgress progress = {};
 };
 
-// Of the tensors of one type.
+// How far tensors of one type lie from what they were made of.
 struct GgufError {
     std::int64_t weights = 0;
     double largest = 0.0;  // difference to what was written

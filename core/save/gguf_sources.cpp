@@ -44,7 +44,7 @@ GgufType mixedType(const GgufEntry& entry, const ModelConfig& config)
     return isWide && hasMoreBits(blockOf(name), config.layers) ? GgufType::Q6_K : GgufType::Q4_K;
 }
 
-// What a type becomes where rows are no multiple of its block.
+// The type in place of one whose block rows are no multiple of.
 GgufType fallback(GgufType type, std::int64_t columns)
 {
     if (columns % ggufTypeInfo(type).elements == 0)

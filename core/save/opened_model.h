@@ -29,7 +29,7 @@ public:
     Status open(const ModelPlace& place, bool original);
 
     const ModelConfig& config() const noexcept { return m_config; }
-    // Of the whole model.
+    // The whole model's.
     const ParamTable& table() const noexcept { return m_adapter ? wholeModel(m_table) : m_table; }
     bool hasAdapter() const noexcept { return m_adapter != nullptr; }
     bool isNf4() const noexcept { return m_nf4 != nullptr; }
@@ -37,7 +37,7 @@ public:
     // The model with the adapter in it, in the type of a file; both halves are exact in F32. One
     // at a time: it borrows the readers.
     MergedModel merged(ExportType type);
-    // The same in F32, or the model as it is where there is no adapter. Valid until the next call.
+    // merged() in F32, or the model as it is where there is no adapter. Valid until the next call.
     MasterReader& whole();
 
 private:

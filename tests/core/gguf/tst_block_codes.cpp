@@ -267,7 +267,7 @@ void TestBlockCodes::bfloatsRoundToTheNearestEven()
     QVERIFY(std::isnan(bfloatValue(bfloatBits(std::bit_cast<float>(0x7F800001U)))));
 }
 
-// Of others nothing is spoiled, and the sanitizers see no undefined conversion.
+// Others spoil nothing, and the sanitizers see no undefined conversion.
 void TestBlockCodes::numbersThatAreNotFiniteStayInTheirBlock()
 {
     QFETCH(int, index);
