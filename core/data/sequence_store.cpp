@@ -22,9 +22,9 @@ Result<fs::path> spillFolder(const fs::path& asked)
     std::error_code error;
     fs::create_directories(asked, error);
     if (error)
-        return Status::error(
-            ErrorKind::Io, "cannot make the folder " + asked.string() +
-                               " for the tokens of a large dataset: " + error.message());
+        return Status::error(ErrorKind::Io,
+            "cannot make the folder " + asked.string() + " for the tokens of a large dataset: " +
+                error.message() + "; name another one in XDG_CACHE_HOME");
     return asked;
 }
 

@@ -30,8 +30,8 @@ public:
     // "model.gguf: byte 24: ..."
     Status error(std::uint64_t offset, const std::string& what) const;
 
-    // For `count` things that take at least `bytesEach`, named by the field at `offset`: an error if
-    // the file is too short for them.
+    // For `count` things that take at least `bytesEach`, named by the field at `offset`: an error
+    // if the file is too short for them.
     Status checkRoom(std::uint64_t offset, std::uint64_t count, std::uint64_t bytesEach,
         const std::string& what) const;
 
