@@ -120,6 +120,7 @@ Status checkGatedDelta(const GatedDeltaArgs& a)
         .holds(a.state.data || !a.continues, kContinueWords)
         .optional(
             "state", a.state, DType::F32, {a.shape.valueHeads, a.shape.keyDim, a.shape.valueDim})
+        .optional("scratch", a.scratch, DType::F32, {deltaForwardScratch(a.mixed.dims[0], a.shape)})
         .status();
 }
 

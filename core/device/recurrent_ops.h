@@ -91,10 +91,19 @@ struct GatedDeltaArgs {
     TensorView out;          // (T, shape.valueColumns()), A
     TensorView state;        // (valueHeads, keyDim, valueDim), F32; data null: none. S before row 0
                              // where the call continues; then S after the last row
+    TensorView scratch;      // (deltaForwardScratch(T, shape)), F32; data null: none. The CPU
+                             // device needs none, the CUDA device does
     DeltaShape shape;
     std::int64_t firstGate = 0;
     bool continues = false; // only with state; row 0 then has documentFrom 0
 };
+
+// Elements of GatedDeltaArgs::scratch: by row and value head two rows of matrices over the rows of
+// its chunk, two products of decays and beta; by row and key head the factors that norm q and k.
+constexpr std::int64_t deltaForwardScratch(std::int64_t rows, const DeltaShape& shape) noexcept
+{
+    return rows * ((2 * kRecurrentRows + 3) * shape.valueHeads + 2 * std::int64_t{shape.keyHeads});
+}
 
 // gradGates overwrites its 2 valueHeads columns. Gradients of q and k are summed over the value
 // heads of a key head, ascending; those of logDecay and timeBias over rows in blocks of
@@ -122,12 +131,14 @@ struct GatedDeltaBackwardArgs {
 };
 inline constexpr std::int64_t kDeltaPlanes = 2; // terms of gradLogDecay, of gradTimeBias
 
-// Elements of GatedDeltaBackwardArgs::scratch: gradients of states at borders; v - S^T k and the
-// gradient of d by row and value head; gradients of normed q and k by row and key head.
+// Elements of GatedDeltaBackwardArgs::scratch: those of the forward pass, and a third matrix;
+// gradients of states at borders; v - S^T k and the gradient of d by row and value head; gradients
+// of normed q and k by row and key head.
 constexpr std::int64_t deltaScratch(std::int64_t rows, const DeltaShape& shape) noexcept
 {
     const std::int64_t state = std::int64_t{shape.keyDim} * shape.valueDim;
-    return recurrentBlocks(rows) * shape.valueHeads * state +
+    return deltaForwardScratch(rows, shape) + rows * kRecurrentRows * shape.valueHeads +
+           recurrentBlocks(rows) * shape.valueHeads * state +
            2 * rows * (shape.valueColumns() + shape.keyColumns());
 }
 

@@ -302,13 +302,20 @@ Status convolve(const LayerContext& c, const BlockTensors& w, const BlockActivat
     return c.ops->causalConv(args, *c.stream);
 }
 
+// The part of the backward pass's scratch that the forward pass of these rows uses.
+TensorView ruleScratch(const LayerContext& c, const BlockScratch& scratch, std::int64_t rows)
+{
+    return scratch.deltaScratch.rows(0, deltaForwardScratch(rows, c.kind->delta));
+}
+
 Status runRule(const LayerContext& c, const BlockTensors& w, const BlockActivations& kept,
     const BlockScratch& scratch)
 {
     const std::int64_t rows = kept.joined.dims[0];
     MR_TRY(convolve(c, w, kept, scratch));
     GatedDeltaArgs args{scratch.mixed.rows(0, rows), kept.joined, w.logDecay, w.timeBias,
-        documentsOf(c, rows), kept.attention, {}, c.kind->delta, c.kind->ruleGateColumn()};
+        documentsOf(c, rows), kept.attention, {}, ruleScratch(c, scratch, rows), c.kind->delta,
+        c.kind->ruleGateColumn()};
     if (c.generates) {
         args.state = kept.state;
         args.continues = c.firstQuery > 0;

@@ -118,7 +118,7 @@ struct BlockScratch {
     TensorView gradDelta;  // (T, valueHeads * valueDim), c: of what the rule gives
     TensorView borders;    // these four: scratch of the backward ops
     TensorView deltaPartial;
-    TensorView deltaScratch;
+    TensorView deltaScratch; // its first part also of the forward rule
     TensorView convPartial;
     TensorView headPartial; // (blocks of kNormRowBlock rows, length of a row), F32: partial sums
                             // of the norms of q and k; data null unless normed

@@ -19,12 +19,13 @@ struct ConvShape {
     Lengths lengths;
 };
 
-// One element; documents of one row, shorter than the taps, longer than a block; strips that are
-// not full, and more than a block of threads has; windows of wider rows; no row.
+// One element; documents of one row, shorter than the taps, longer than a block, also with the
+// fewest taps; strips that are not full, and more than a block of threads has; windows of wider
+// rows; no row.
 constexpr ConvShape kConvShapes[] = {{1, 1, 2, 1, 0, {}}, {7, 5, 3, 9, 2, {1}},
     {130, 70, 4, 70, 0, {1, 2, 3, 70}}, {65, 128, 4, 160, 16, {}}, {200, 24, 8, 24, 0, {5, 130, 1}},
-    {64, 64, 2, 64, 0, {63, 1}}, {20, 300, 4, 300, 0, {7}}, {129, 33, 4, 40, 7, {128, 1}},
-    {0, 16, 4, 16, 0, {}}};
+    {64, 64, 2, 64, 0, {63, 1}}, {66, 6, 2, 6, 0, {}}, {20, 300, 4, 300, 0, {7}},
+    {129, 33, 4, 40, 7, {128, 1}}, {0, 16, 4, 16, 0, {}}};
 
 struct ConvInputs {
     Input x, weight, from;

@@ -21,13 +21,13 @@ struct DeltaCase {
 };
 
 // One element; documents of one row, of whole chunks, of a row more and less, of three chunks;
-// value heads that share keys; sizes that no pack divides, and those of models; gates within wider
-// rows; no row.
+// value heads that share keys; sizes that no pack divides, also above a tile of 64, and those of
+// models; gates within wider rows; no row.
 constexpr DeltaCase kDeltaCases[] = {{1, {1, 1, 1, 1}, {}, 2, 0}, {7, {1, 3, 7, 12}, {1}, 9, 2},
     {70, {2, 2, 12, 7}, {}, 4, 0}, {200, {1, 3, 7, 12}, {1, 2, 133}, 8, 1},
-    {194, {2, 4, 16, 40}, {64, 65, 63, 1}, 8, 0}, {140, {1, 1, 64, 64}, {}, 2, 0},
+    {192, {2, 4, 16, 40}, {64, 65}, 8, 0}, {140, {1, 1, 64, 64}, {}, 2, 0},
     {67, {1, 2, 128, 128}, {66, 1}, 20, 16}, {150, {1, 2, 8, 24}, {130}, 4, 0, Gates::Strong},
-    {0, {1, 1, 8, 8}, {}, 2, 0}};
+    {130, {1, 3, 70, 70}, {}, 9, 2, Gates::Strong}, {0, {1, 1, 8, 8}, {}, 2, 0}};
 
 // Heads narrower than any model has; cases of such heads also run with late starts.
 bool isSmall(const DeltaCase& s)
@@ -57,7 +57,8 @@ DeltaInputs deltaInputs(CaseRun& run, DType type, const DeltaCase& s)
 GatedDeltaArgs deltaArgs(CaseRun& run, DType type, const DeltaCase& s, const DeltaInputs& in)
 {
     return {in.mixed.view, in.gates.view, in.logDecay.view, in.timeBias.view, in.from.view,
-        run.blank(type, {s.rows, s.shape.valueColumns()}), {}, s.shape, s.firstGate, false};
+        run.blank(type, {s.rows, s.shape.valueColumns()}), {},
+        run.blank(DType::F32, {deltaForwardScratch(s.rows, s.shape)}), s.shape, s.firstGate, false};
 }
 
 // `count` columns from `column` on of rows [begin, end).
@@ -191,6 +192,7 @@ void gatedDelta(CaseRun& run, DType type, const DeltaCase& s)
         alone.gates = args.gates.rows(begin, count);
         alone.documentFrom = zeros.rows(0, count);
         alone.out = out.rows(begin, count);
+        alone.scratch.dims[0] = deltaForwardScratch(count, s.shape);
         run.call(run.ops().gatedDelta(alone, run.stream()));
     }
     run.expectSame("out, alone", args.out, out);
@@ -216,6 +218,7 @@ void deltaInParts(CaseRun& run, DType type, const DeltaCase& s)
         part.documentFrom = run.given(DType::I32, {count}, from).view;
         part.out = args.out.rows(starts[i], count);
         part.state = state.view;
+        part.scratch.dims[0] = deltaForwardScratch(count, s.shape);
         part.continues =
             i == 0 || (count > 0 && in.from(starts[i]) < static_cast<double>(starts[i]));
         run.call(run.ops().gatedDelta(part, run.stream()));

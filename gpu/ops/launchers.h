@@ -57,10 +57,10 @@ Status launchCausalConvBackward(const CausalConvBackwardArgs& args, cudaStream_t
 // copy_columns.cu
 Status launchCopyColumns(const CopyColumnsArgs& args, cudaStream_t stream);
 
-// gated_delta.cu
+// gated_delta.cu, gated_delta_pairs.cu
 Status launchGatedDelta(const GatedDeltaArgs& args, cudaStream_t stream);
 
-// gated_delta_backward.cu
+// gated_delta_backward.cu, with gated_delta_{pairs,states,chunks}.cu
 Status launchGatedDeltaBackward(const GatedDeltaBackwardArgs& args, cudaStream_t stream);
 
 // gated_norm.cu

@@ -70,6 +70,7 @@ Status gatedDelta(OpRig& rig, const ModelShape& /*model*/)
     GatedDeltaArgs args;
     fillDelta(rig, args);
     args.out = rig.written(kCompute, kTokens, kDelta.valueColumns());
+    args.scratch = flat(rig.scratch(DType::F32, 1, deltaForwardScratch(kTokens, kDelta)));
     return rig.ops().gatedDelta(args, rig.stream());
 }
 

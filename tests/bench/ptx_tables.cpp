@@ -82,12 +82,10 @@ constexpr Reason kReasons[] = {
     {"causalConv/convHistoryKernel", false, false, true, kVectors},
     {"causalConvBackward/causalConvBackwardKernel", true, false, false,
         "weights as in causalConv, and their gradients, a few numbers for 64 rows"},
-    {"gatedDelta", true, false, true,
-        "gates are one number a row and head; the loop over a column of the state steps through "
-        "it and three staged vectors, and waits for shared memory, not for addresses"},
-    {"gatedDeltaBackward/deltaChunkKernel", true, true, true,
-        "the rows of a chunk and its states are read from the first cache an element at a time, "
-        "each lane at a row of its own"},
+    {"gatedDelta", true, true, true,
+        "gates are one number a row and head; the place of every staged row is computed, and the "
+        "kernels wait for shared memory, not for addresses; nvcc splits one of four stores of two "
+        "sums, which is one wave in a thousand"},
     {"gatedDeltaBackward/deltaSumKernel", true, false, true, kVectors},
     {"splitQueries", false, false, true, kCopies},
     {"copyColumns", false, false, true, kCopies},

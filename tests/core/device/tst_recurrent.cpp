@@ -59,7 +59,7 @@ void generate(CaseRun& run, const Generation& in, const TensorView& out, std::in
         run.call(
             run.ops().gatedDelta({in.mixed.view.rows(t, perCall), in.gates.view.rows(t, perCall),
                                      in.logDecay.view, in.timeBias.view, from.rows(0, perCall),
-                                     out.rows(t, perCall), in.state, kShape, 0, t > 0},
+                                     out.rows(t, perCall), in.state, {}, kShape, 0, t > 0},
                 run.stream()));
 }
 
@@ -127,7 +127,7 @@ private Q_SLOTS:
             run.blank(DType::I32, {4}), run.blank(DType::F32, {4, 8}), {}, 2};
         GatedDeltaArgs delta{run.blank(DType::F32, {4, 24}), run.blank(DType::F32, {4, 4}),
             run.blank(DType::F32, {2}), run.blank(DType::F32, {2}), run.blank(DType::I32, {4}),
-            run.blank(DType::F32, {4, 8}), {}, {2, 2, 4, 4}};
+            run.blank(DType::F32, {4, 8}), {}, {}, {2, 2, 4, 4}};
 
         QCOMPARE(checkCausalConv(conv).message(),
             std::string("causalConv: want its columns within the rows"));
@@ -136,6 +136,10 @@ private Q_SLOTS:
         conv.continues = true;
         QCOMPARE(checkCausalConv(conv).message(),
             std::string("causalConv: cannot continue without what the call before left"));
+        QVERIFY(checkGatedDelta(delta).ok());
+        delta.scratch = run.blank(DType::F32, {deltaForwardScratch(4, delta.shape) - 1});
+        QVERIFY(!checkGatedDelta(delta).ok());
+        delta.scratch = run.blank(DType::F32, {deltaForwardScratch(4, delta.shape)});
         QVERIFY(checkGatedDelta(delta).ok());
         delta.continues = true;
         QVERIFY(!checkGatedDelta(delta).ok());
