@@ -15,7 +15,6 @@ namespace mr {
 namespace {
 
 constexpr std::int64_t kSmallBlock = 32;
-constexpr std::int64_t kSuperBlock = 256;
 
 // "blk.7.ffn_down.weight" is 7; -1: outside of blocks.
 std::int64_t blockOf(std::string_view name)
