@@ -12,19 +12,24 @@ namespace {
 
 constexpr DType kCompute = DType::BF16;
 
-bool isGemma(const ModelShape& model)
+bool hasWindow(const ModelShape& model)
 {
-    return model.isGemma;
+    return model.window > 0;
 }
 
-bool isNotGemma(const ModelShape& model)
+bool normsHeads(const ModelShape& model)
 {
-    return !model.isGemma;
+    return model.normsHeads();
+}
+
+bool normsNoHeads(const ModelShape& model)
+{
+    return !model.normsHeads();
 }
 
 NormGain gainOf(const ModelShape& model)
 {
-    return model.isGemma ? NormGain::OnePlusWeight : NormGain::Weight;
+    return model.normsHeads() ? NormGain::OnePlusWeight : NormGain::Weight;
 }
 
 // Text repeats its words: token v is about as frequent as 1 / v.
@@ -357,10 +362,10 @@ constexpr BlockSample kOneHead{1, 1, 8};
 constexpr CountedOp kOps[] = {
     {"embed", {16, 1}, embed, nullptr},
     {"rmsNorm", {4, 1}, rmsNorm, nullptr},
-    {"rope", {4, 1}, rope, isNotGemma},
-    {"headNormRope", {8, 1}, headNormRope, isGemma},
+    {"rope", {4, 1}, rope, normsNoHeads},
+    {"headNormRope", {8, 1}, headNormRope, normsHeads},
     {"attention", kOneHead, attention, nullptr},
-    {"attention of a window", kOneHead, windowAttention, isGemma},
+    {"attention of a window", kOneHead, windowAttention, hasWindow},
     {"swiglu", {4, 1}, swiglu, nullptr},
     {"add", {4, 1}, add, nullptr},
     {"scale", {4, 1}, scale, nullptr},
@@ -371,8 +376,8 @@ constexpr CountedOp kOps[] = {
     {"sum", {1, 1}, sum, nullptr},
     {"swigluBackward", {4, 1}, swigluBackward, nullptr},
     {"attentionBackward", kOneHead, attentionBackward, nullptr},
-    {"attentionBackward of a window", kOneHead, windowAttentionBackward, isGemma},
-    {"headNormRopeBackward", {8, 1}, headNormRopeBackward, isGemma},
+    {"attentionBackward of a window", kOneHead, windowAttentionBackward, hasWindow},
+    {"headNormRopeBackward", {8, 1}, headNormRopeBackward, normsHeads},
     {"biasGradient", {1, 1}, biasGradient, [](const ModelShape& model) { return model.hasBias; }},
     {"rmsNormBackward", kOneTurn, rmsNormBackward, nullptr},
     {"embedBackward", {256, 1}, embedBackward, nullptr},
