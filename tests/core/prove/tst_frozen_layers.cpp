@@ -364,8 +364,10 @@ void TestFrozenLayers::anAdapterHasTheGradientsOfTheMergedModel()
 
     const RunGradients got = firstStep(*adapted);
 
-    // Scores that are not scaled lose more digits.
-    const float allowed = family.startsWith("gemma4") ? 3e-4F : 1e-4F;
+    // Scores that are not scaled, and states that go from token to token, lose more digits; how
+    // many depends on the processor's order of sums.
+    const bool losesMore = family.startsWith("gemma4") || family.startsWith("qwen3_5");
+    const float allowed = losesMore ? 3e-4F : 1e-4F;
     QVERIFY2(std::abs(got.loss - want.loss) < 1e-5 * want.loss,
         qPrintable(
             QStringLiteral("%1, want %2").arg(got.loss, 0, 'g', 9).arg(want.loss, 0, 'g', 9)));
