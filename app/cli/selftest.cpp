@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -34,6 +35,7 @@ struct SelftestOptions {
     bool fp8 = true;  // likewise, of products
     std::string op;
     std::int64_t threads = 0;
+    bool listOps = false;
     bool json = false;
 };
 
@@ -200,8 +202,28 @@ Status checkAllPolicies(const SelftestOptions& options, Tally& tally)
     return checkPolicies(options, tally, run);
 }
 
+int listOps()
+{
+    for (const std::string& op : conformanceOps())
+        printText("%s", op.c_str());
+    return 0;
+}
+
+Status checkOpName(const std::string& op)
+{
+    const std::vector<std::string> ops = conformanceOps();
+    if (op.empty() || std::find(ops.begin(), ops.end(), op) != ops.end())
+        return {};
+    return Status::error(ErrorKind::InvalidArgument,
+        fmt::format("--op {}: no op has this name; `millrace selftest --list-ops` names them", op));
+}
+
 int selftest(SelftestOptions options)
 {
+    if (options.listOps)
+        return listOps();
+    if (const Status known = checkOpName(options.op); !known.ok())
+        return fail(known, options.json);
     auto choice = parseDevice(options.device);
     if (!choice.ok())
         return fail(choice.status(), options.json);
@@ -239,6 +261,7 @@ void addSelftest(CLI::App& app, Action& action)
     CLI::App* command = app.add_subcommand("selftest", "Check ops and policies on this machine");
     command->add_option("--device", options->device, "cpu or cuda");
     command->add_option("--op", options->op, "Only this op");
+    command->add_flag("--list-ops", options->listOps, "Name the ops and check nothing");
     command->add_option("--threads", options->threads, "Compute threads");
     command->add_flag("--json", options->json, "JSON on stdout");
     command->callback([options, &action] { action = [options] { return selftest(*options); }; });

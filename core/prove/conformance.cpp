@@ -11,6 +11,7 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <set>
 
 namespace mr {
 
@@ -304,6 +305,14 @@ void addLateStarts(Table& table, const Table& lines)
 }
 
 } // namespace conformance
+
+std::vector<std::string> conformanceOps()
+{
+    std::set<std::string> ops;
+    for (const conformance::Case& line : conformance::wholeTable())
+        ops.insert(line.op);
+    return {ops.begin(), ops.end()};
+}
 
 Result<ConformanceReport> runConformance(
     Device& device, const ConformanceCallback& each, const std::string& onlyOp, bool modelSizes)

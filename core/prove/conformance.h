@@ -15,6 +15,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace mr {
 
@@ -37,6 +38,9 @@ struct ConformanceReport {
 };
 
 using ConformanceCallback = std::function<void(const ConformanceResult&)>;
+
+// Names of all ops that have cases, each once, sorted.
+std::vector<std::string> conformanceOps();
 
 // Calls `each` after every case. `onlyOp` empty: all. `modelSizes`: with ops as large as those
 // of models, which take a gigabyte of device memory.

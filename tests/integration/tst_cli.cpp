@@ -69,6 +69,7 @@ private Q_SLOTS:
     void aPathThatTheRecordCannotHoldIsRefused();
     void moreThreadsThanAnyMachineHasAreRefused_data();
     void moreThreadsThanAnyMachineHasAreRefused();
+    void anUnknownOpOfTheSelftestIsRefused();
     void aHistoryWhoseNameIsTooLongIsRefusedInASentence();
     void aNameCommandsNoTerminal();
     void aConfigCommandsNoTerminal();
@@ -618,6 +619,17 @@ void TestCli::moreThreadsThanAnyMachineHasAreRefused()
 
     QCOMPARE(run.code, 2);
     QVERIFY2(run.says("it must be from 0 to 4096"), run.errors.constData());
+}
+
+void TestCli::anUnknownOpOfTheSelftestIsRefused()
+{
+    const Finished list = m_rig->run(words("selftest --list-ops"));
+    const Finished run = m_rig->run(words("selftest --op swigloo"));
+
+    QCOMPARE(list.code, 0);
+    QVERIFY(list.out.split('\n').contains("swiglu"));
+    QCOMPARE(run.code, 2);
+    QVERIFY2(run.says("--op swigloo: no op has this name"), run.errors.constData());
 }
 
 void TestCli::aHistoryWhoseNameIsTooLongIsRefusedInASentence()
