@@ -79,20 +79,6 @@ Result<std::vector<std::vector<TokenId>>> questionsFor(
     return prompts;
 }
 
-// Tokens that end an answer of the model.
-Result<std::vector<TokenId>> endsOf(const ModelPlace& place, const std::string& taught)
-{
-    MR_ASSIGN(const ModelConfig config, readModelConfig(place.model));
-    MR_ASSIGN(const auto tokenizer, Tokenizer::openFor(place.model, config.vocab));
-    Prompt prompt;
-    prompt.text = "?";
-    prompt.form = PromptForm::ChatIfAny;
-    MR_ASSIGN(ReadPrompt read, readPrompt(prompt, *tokenizer, config, place.model, taught));
-    // The token behind an answer comes last there, and first in the file.
-    std::ranges::reverse(read.ends);
-    return std::move(read.ends);
-}
-
 // Three to ten times what Gaussian weights give (export section 10).
 CheckLimits limitsOf(GgufForm form)
 {
@@ -149,6 +135,19 @@ Result<ExportVerdict> ask(const GgufRequest& request, const ModelPlace& place,
 
 } // namespace
 
+Result<std::vector<TokenId>> answerEnds(const ModelPlace& place, const std::string& taught)
+{
+    MR_ASSIGN(const ModelConfig config, readModelConfig(place.model));
+    MR_ASSIGN(const auto tokenizer, Tokenizer::openFor(place.model, config.vocab));
+    Prompt prompt;
+    prompt.text = "?";
+    prompt.form = PromptForm::ChatIfAny;
+    MR_ASSIGN(ReadPrompt read, readPrompt(prompt, *tokenizer, config, place.model, taught));
+    // The token behind an answer comes last there, and first in the file.
+    std::ranges::reverse(read.ends);
+    return std::move(read.ends);
+}
+
 Result<GgufOutcome> writeCheckedGguf(const GgufRequest& request)
 {
     MR_ASSIGN(const ModelPlace place, modelPlaceOf(request.model, request.adapter));
@@ -158,7 +157,7 @@ Result<GgufOutcome> writeCheckedGguf(const GgufRequest& request)
         return Status::error(ErrorKind::InvalidArgument,
             request.out.string() + ": is there already; name a file that is not");
     GgufOptions options{request.form, request.original, {}, request.progress};
-    MR_ASSIGN(options.ends, endsOf(place, taught));
+    MR_ASSIGN(options.ends, answerEnds(place, taught));
     fs::path failed = request.out;
     failed.replace_extension(".failed" + request.out.extension().string());
     fs::remove(failed, error);

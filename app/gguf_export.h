@@ -43,6 +43,9 @@ struct GgufOutcome {
     std::vector<std::string> faults; // sentences; empty: the check is passed
 };
 
+// Tokens that end an answer of the model; `taught`: the chat template that came with its adapter.
+Result<std::vector<TokenId>> answerEnds(const ModelPlace& place, const std::string& taught);
+
 Result<GgufOutcome> writeCheckedGguf(const GgufRequest& request);
 
 } // namespace mr::app

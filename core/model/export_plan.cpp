@@ -1,6 +1,7 @@
 #include "core/model/export_plan.h"
 
 #include "core/base/file.h"
+#include "core/base/half.h"
 #include "core/device/adamw.h"
 #include "core/model/joined_rows.h"
 #include "core/model/safetensors_header.h"
@@ -28,6 +29,34 @@ std::uint64_t elementBytes(ExportType type)
 ExportType typeOf(const NamedTensor& tensor, ExportType type)
 {
     return tensor.isWide ? ExportType::F32 : type;
+}
+
+const char* dtypeName(ExportType type)
+{
+    switch (type) {
+    case ExportType::F32:
+        return "F32";
+    case ExportType::F16:
+        return "F16";
+    case ExportType::BF16:
+        break;
+    }
+    return "BF16";
+}
+
+// The piece as a file of `type` holds it; returns where the next one begins.
+std::byte* encode(const MasterView& view, ExportType type, std::byte* to)
+{
+    if (type == ExportType::BF16)
+        std::memcpy(to, view.high.data(), view.high.size_bytes());
+    else if (type == ExportType::F32)
+        std::transform(view.high.begin(), view.high.end(), view.low.begin(),
+            reinterpret_cast<float*>(to), joinHalves);
+    else
+        std::transform(view.high.begin(), view.high.end(), view.low.begin(),
+            reinterpret_cast<std::uint16_t*>(to),
+            [](std::uint16_t high, std::int16_t low) { return halfBits(joinHalves(high, low)); });
+    return to + elementBytes(type) * view.high.size();
 }
 
 // One tensor of a saved model: a parameter, one in parts, or one that is carried.
@@ -107,22 +136,22 @@ SafetensorSource sourceOf(const CarriedTensor& tensor, CarriedReader& reader)
 SafetensorSource sourceOf(
     const NamedTensor& tensor, MasterReader& master, MasterPiece& piece, ExportType type)
 {
-    const std::uint64_t width = elementBytes(typeOf(tensor, type));
-    SafetensorSource source{tensor.name, width == 4 ? "F32" : "BF16", tensor.shape,
+    const ExportType own = typeOf(tensor, type);
+    const std::uint64_t width = elementBytes(own);
+    SafetensorSource source{tensor.name, dtypeName(own), tensor.shape,
         static_cast<std::uint64_t>(tensor.count()) * width, {}};
     // The writer asks for pieces of 8 MiB, so every piece begins and ends with an element.
-    source.fill = [group = tensor.group, first = tensor.first, width, &master, &piece](
+    source.fill = [group = tensor.group, first = tensor.first, own, width, &master, &piece](
                       std::uint64_t offset, std::span<std::byte> out) {
         const std::int64_t begin = first + static_cast<std::int64_t>(offset / width);
         const auto count = static_cast<std::int64_t>(out.size() / width);
-        if (width == 2)
+        if (own == ExportType::BF16)
             return master.read(
                 group, begin, {{reinterpret_cast<std::uint16_t*>(out.data()), out.size() / 2}, {}});
-        auto* to = reinterpret_cast<float*>(out.data());
+        std::byte* to = out.data();
         return forPieces(
-            master, {group, begin, count}, piece, [&to](std::int64_t, const MasterView& view) {
-                to = std::transform(
-                    view.high.begin(), view.high.end(), view.low.begin(), to, joinHalves);
+            master, {group, begin, count}, piece, [&to, own](std::int64_t, const MasterView& view) {
+                to = encode(view, own, to);
                 return Status();
             });
     };
@@ -132,21 +161,17 @@ SafetensorSource sourceOf(
 // In parts. `master` outlives it.
 SafetensorSource joinedSource(const ExportItem& item, MasterReader& master, ExportType type)
 {
-    const std::uint64_t width = elementBytes(typeOf(*item.parameter, type));
-    SafetensorSource source{std::string(item.name), width == 4 ? "F32" : "BF16",
-        item.parameter->fileShape(), item.bytes(type), {}};
-    source.fill = [rows = std::make_shared<JoinedRows>(item.parts), width, &master](
+    const ExportType own = typeOf(*item.parameter, type);
+    const std::uint64_t width = elementBytes(own);
+    SafetensorSource source{
+        std::string(item.name), dtypeName(own), item.parameter->fileShape(), item.bytes(type), {}};
+    source.fill = [rows = std::make_shared<JoinedRows>(item.parts), own, width, &master](
                       std::uint64_t offset, std::span<std::byte> out) {
         std::byte* to = out.data();
         return rows->forPieces(master, static_cast<std::int64_t>(offset / width),
             static_cast<std::int64_t>(out.size() / width),
-            [&to, width](std::int64_t, const MasterView& view) {
-                if (width == 2)
-                    std::memcpy(to, view.high.data(), view.high.size_bytes());
-                else
-                    std::transform(view.high.begin(), view.high.end(), view.low.begin(),
-                        reinterpret_cast<float*>(to), joinHalves);
-                to += width * view.high.size();
+            [&to, own](std::int64_t, const MasterView& view) {
+                to = encode(view, own, to);
                 return Status();
             });
     };
@@ -268,7 +293,9 @@ Status writeTensors(
 
 std::string withDtype(std::string_view text, ExportType type)
 {
-    const std::string value = type == ExportType::F32 ? "\"float32\"" : "\"bfloat16\"";
+    const std::string value = type == ExportType::F32   ? "\"float32\""
+                              : type == ExportType::F16 ? "\"float16\""
+                                                        : "\"bfloat16\"";
     std::string out;
     std::size_t copied = 0;
     for (const auto& [begin, end] : dtypeValues(text)) {

@@ -15,9 +15,6 @@
 
 namespace mr {
 
-// Published folders cut at 5 GB; loaders take any length.
-inline constexpr std::uint64_t kShardBytes = 5'000'000'000;
-
 // model.safetensors, or shards of at most `limitBytes` and their index, with parameters and carried
 // tensors in bytewise name order, the widest elements of a shard first; a tensor beyond the limit
 // has a shard of its own. A file of the

@@ -1,30 +1,17 @@
 #include "core/model/merged_model.h"
 
+#include "core/base/half.h"
 #include "core/device/adamw.h"
 #include "core/model/dora.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 namespace mr {
-namespace {
-
-// Ties to even, as other programs round; the halves of a master round ties up.
-std::uint16_t nearestBf16(float value) noexcept
-{
-    const auto bits = std::bit_cast<std::uint32_t>(value);
-    return static_cast<std::uint16_t>((bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16);
-}
-
-} // namespace
-
-MergedModel::MergedModel(
-    const ParamTable& table, MasterReader& model, MasterReader& adapter, ExportType type)
+MergedModel::MergedModel(const ParamTable& table, MasterReader& model, MasterReader& adapter)
     : m_table(table)
     , m_model(model)
     , m_adapter(adapter)
-    , m_type(type)
 {
 }
 
@@ -91,30 +78,18 @@ Status MergedModel::replace(
     MasterPiece piece;
     const MasterView trained = piece.view(end - begin);
     MR_TRY(m_adapter.read(group, range.trained + begin - range.model, trained));
-    const ExportType type = typeAt(group, range.model);
     for (std::size_t i = 0; i < trained.high.size(); ++i)
         write(joinHalves(trained.high[i], trained.low[i]),
-            static_cast<std::size_t>(begin - first) + i, out, type);
+            static_cast<std::size_t>(begin - first) + i, out);
     return {};
 }
 
-ExportType MergedModel::typeAt(GroupId group, std::int64_t element) const
+void MergedModel::write(float value, std::size_t i, const MasterView& out)
 {
-    const bool isWide =
-        std::ranges::any_of(wholeModel(m_table).tensors, [&](const NamedTensor& each) {
-            return each.isWide && each.group == group && each.first <= element &&
-                   element < each.first + each.count();
-        });
-    return isWide ? ExportType::F32 : m_type;
-}
-
-void MergedModel::write(float value, std::size_t i, const MasterView& out, ExportType type)
-{
-    const std::uint16_t before = out.high[i];
-    const bool isWide = type == ExportType::F32;
-    out.high[i] = isWide ? highHalf(value) : nearestBf16(value);
-    out.low[i] = isWide ? lowHalf(value) : std::int16_t{0};
-    m_count.unchanged += out.high[i] == before ? 1 : 0;
+    const float before = joinHalves(out.high[i], out.low[i]);
+    out.high[i] = highHalf(value);
+    out.low[i] = lowHalf(value);
+    m_count.unchanged += bfloatBits(value) == bfloatBits(before) ? 1 : 0;
     ++m_count.elements;
 }
 
@@ -124,7 +99,6 @@ void MergedModel::add(const AdapterModule& module, const MasterRange& range,
     const std::int64_t begin = range.first;
     const std::int64_t from = std::max(first, begin);
     const std::int64_t end = std::min(first + std::ssize(out.high), begin + range.count);
-    const ExportType type = typeAt(range.group, begin);
     for (std::int64_t at = from; at < end;) {
         const std::int64_t row = (at - begin) / module.in;
         const std::int64_t rowEnd = std::min(end, begin + (row + 1) * module.in);
@@ -140,8 +114,7 @@ void MergedModel::add(const AdapterModule& module, const MasterRange& range,
             const float added =
                 module.scale * m_row[static_cast<std::size_t>(at - begin - row * module.in)];
             const float sum = joinHalves(out.high[i], out.low[i]) + added;
-            write(
-                factors.empty() ? sum : factors[static_cast<std::size_t>(row)] * sum, i, out, type);
+            write(factors.empty() ? sum : factors[static_cast<std::size_t>(row)] * sum, i, out);
         }
     }
 }

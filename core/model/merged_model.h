@@ -2,9 +2,9 @@
 // DoRA its rows are then scaled to their magnitudes. A module that the adapter trained whole
 // takes the model's place.
 //
-// The sums are those of F32 products, as PEFT makes them, and are rounded once to the type of the
-// file that is written, ties to even. (Rounding B A to that type first, as PEFT's safe merge does,
-// differs in some elements.)
+// The sums are those of F32 products, as PEFT makes them. RoundedModel rounds them once to the type
+// of a file. (Rounding B A to that type first, as PEFT's safe merge does, differs in some
+// elements.)
 //
 // Threads    One thread; blocks on the readers.
 // Ownership  Borrows table and readers, which outlive it.
@@ -34,10 +34,8 @@ struct MergeCount {
 class MergedModel final : public MasterReader
 {
 public:
-    // `table` is that of the adapter; `model` reads all of the model beside it. In BF16 the low
-    // halves of what the adapter changes are 0, but for wide tensors.
-    MergedModel(
-        const ParamTable& table, MasterReader& model, MasterReader& adapter, ExportType type);
+    // `table` is that of the adapter; `model` reads all of the model beside it.
+    MergedModel(const ParamTable& table, MasterReader& model, MasterReader& adapter);
 
     Status read(GroupId group, std::int64_t first, const MasterView& out) override;
 
@@ -52,15 +50,12 @@ private:
     // As far as the range is in `out`.
     Status replace(
         GroupId group, const ReplacedRange& range, std::int64_t first, const MasterView& out);
-    // Element `i` of `out`, in the type of the file.
-    void write(float value, std::size_t i, const MasterView& out, ExportType type);
-    // The type of the tensor that has this element of a group of the model.
-    ExportType typeAt(GroupId group, std::int64_t element) const;
+    // Element `i` of `out`.
+    void write(float value, std::size_t i, const MasterView& out);
 
     const ParamTable& m_table;
     MasterReader& m_model;
     MasterReader& m_adapter;
-    ExportType m_type;
     GroupId m_loaded{-1};
     std::vector<float> m_group;                // the adapter of one group
     std::vector<std::vector<float>> m_factors; // of its rows, by module; with DoRA alone

@@ -118,7 +118,7 @@ Status checkCarriedFiles(const fs::path& carryFrom)
 }
 
 Status saveModel(const fs::path& folder, const ModelConfig& config, const ParamTable& table,
-    MasterReader& master, ExportType type, const fs::path& carryFrom)
+    MasterReader& master, ExportType type, const fs::path& carryFrom, std::uint64_t shardBytes)
 {
     std::error_code error;
     fs::create_directories(folder, error);
@@ -130,7 +130,7 @@ Status saveModel(const fs::path& folder, const ModelConfig& config, const ParamT
         return Status::error(ErrorKind::InvalidArgument,
             folder.string() + ": saving here would overwrite the model it came from; choose "
                               "another folder");
-    MR_TRY(writeShards(folder, table, master, type, kShardBytes));
+    MR_TRY(writeShards(folder, table, master, type, shardBytes));
     MR_TRY(carryFiles(carryFrom, folder));
     const bool isQuantised = config.isNf4 || config.isFp8;
     const std::string text = isQuantised ? withoutQuantisation(config.text) : config.text;

@@ -78,15 +78,18 @@ std::unique_ptr<MasterReader> initialWeights(
 Result<std::string> weightsHash(
     const ParamTable& table, MasterReader& master, const MasterSink& also = {});
 
-enum class ExportType : std::uint8_t { F32, BF16 };
+enum class ExportType : std::uint8_t { F32, BF16, F16 };
 
-// Writes a model folder: model.safetensors (sharded at 5 GB with an index), config.json (as read;
-// only its dtype follows `type`), wide tensors in F32, carried tensors as they are, and every
-// tokenizer and generation file of `carryFrom` unchanged. Files are written whole (temporary file,
-// fsync, rename); the folder is created.
+// Published folders cut at 5 GB; loaders take any length.
+inline constexpr std::uint64_t kShardBytes = 5'000'000'000;
+
+// Writes a model folder: model.safetensors (beyond `shardBytes` in shards with an index),
+// config.json (as read; only its dtype follows `type`), wide tensors in F32, carried tensors as
+// they are, and every tokenizer and generation file of `carryFrom` unchanged. Files are written
+// whole (temporary file, fsync, rename); the folder is created.
 Status saveModel(const std::filesystem::path& folder, const ModelConfig& config,
     const ParamTable& table, MasterReader& master, ExportType type,
-    const std::filesystem::path& carryFrom);
+    const std::filesystem::path& carryFrom, std::uint64_t shardBytes = kShardBytes);
 
 // InvalidArgument names a file that saveModel() would refuse to carry from there: a link that leads
 // out of the folder (or the cache it is a part of), so that a private file would be published with

@@ -7,6 +7,7 @@
 #include "core/model/gguf_limits.h"
 #include "core/save/gguf_sources.h"
 #include "core/save/opened_model.h"
+#include "core/save/written_aside.h"
 
 #include <fmt/format.h>
 
@@ -246,22 +247,13 @@ std::string_view ggufFormName(GgufForm form) noexcept
 Result<GgufReport> exportGguf(
     const ModelPlace& place, const fs::path& out, const GgufOptions& options)
 {
-    std::error_code error;
-    if (fs::exists(out, error))
-        return refuseGguf(out.string() + ": is there already; name a file that is not");
-    fs::path unchecked = out;
-    unchecked += ".unchecked"; // until every tensor was read back
-    fs::remove(unchecked, error);
-    GgufExport work(place, options);
-    Result<GgufReport> report = work.write(unchecked);
-    if (report.ok())
-        fs::rename(unchecked, out, error);
-    if (report.ok() && !error)
-        return report;
-    const std::string why = error.message();
-    fs::remove(unchecked, error);
-    return report.ok() ? Status::error(ErrorKind::Io, "rename to " + out.string() + ": " + why)
-                       : report.status();
+    GgufReport report;
+    MR_TRY(writeAside(out, [&](const fs::path& file) -> Status {
+        GgufExport work(place, options);
+        MR_ASSIGN(report, work.write(file));
+        return {};
+    }));
+    return report;
 }
 
 } // namespace mr

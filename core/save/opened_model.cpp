@@ -52,20 +52,8 @@ Status OpenedModel::openAdapter(const ModelPlace& place, bool original)
     if (peft.settings.nf4Base && !original)
         m_nf4 = nf4Model(model, *m_files);
     MR_ASSIGN(m_adapter, openPeftWeights(place.adapter, m_table));
+    m_merged.emplace(m_table, base(), *m_adapter);
     return {};
-}
-
-MergedModel OpenedModel::merged(ExportType type)
-{
-    return {m_table, base(), *m_adapter, type};
-}
-
-MasterReader& OpenedModel::whole()
-{
-    if (!m_adapter)
-        return base();
-    m_merged.emplace(m_table, base(), *m_adapter, ExportType::F32);
-    return *m_merged;
 }
 
 } // namespace mr

@@ -34,11 +34,15 @@ public:
     bool hasAdapter() const noexcept { return m_adapter != nullptr; }
     bool isNf4() const noexcept { return m_nf4 != nullptr; }
 
-    // The model with the adapter in it, in the type of a file; both halves are exact in F32. One
-    // at a time: it borrows the readers.
-    MergedModel merged(ExportType type);
-    // merged() in F32, or the model as it is where there is no adapter. Valid until the next call.
-    MasterReader& whole();
+    // The model with the adapter in it, or as it is where there is none; in F32.
+    MasterReader& whole() { return m_merged ? *m_merged : base(); }
+    // The model beside the adapter.
+    MasterReader& unmerged() const { return base(); }
+    // Of what whole() has read.
+    MergeCount count() const { return m_merged ? m_merged->count() : MergeCount(); }
+    // Of the adapter, and its weights. Precondition: hasAdapter().
+    const ParamTable& trainedTable() const noexcept { return m_table; }
+    MasterReader& adapter() const { return *m_adapter; }
 
 private:
     MasterReader& base() const { return m_nf4 ? *m_nf4 : *m_files; }

@@ -36,6 +36,8 @@ private Q_SLOTS:
     void aModelBecomesAFileThatAnswersAsItDoes();
     void anAdapterGoesIntoTheFile();
     void aFileIsLookedAtAndNotTrained();
+    void everyFormIsReadAgain();
+    void ollamaGetsAFolder();
     void wrongInputLeavesNothing_data();
     void wrongInputLeavesNothing();
 
@@ -118,6 +120,55 @@ void TestCliExport::aFileIsLookedAtAndNotTrained()
     QVERIFY2(refused.says("is a GGUF file, which can be asked and evaluated but not trained"),
         refused.errors.constData());
     QVERIFY(!fs::exists(file("never")));
+}
+
+void TestCliExport::everyFormIsReadAgain()
+{
+    const QStringList run = with(m_rig.train("forms", {"--method", "lora", "--rank", "4", "--steps",
+                                                          "20", "--device", "cpu"}),
+        "--lr", "0.05");
+    QVERIFY(CliRig::run(run).code == 0);
+    const auto own = ask(file("forms")).lines().at(0)["ids"].toArray();
+    const auto write = [&](const char* form, const std::string& out) {
+        return CliRig::run(
+            {"export", text(file("forms")), "--to", form, "--out", text(file(out)), "--json"});
+    };
+    for (const char* form : {"safetensors", "merged", "peft", "gguf-adapter"}) {
+        const Finished done = write(form, std::string("form-") + form);
+        QVERIFY2(done.code == 0, done.errors.constData());
+    }
+    QCOMPARE(ask(file("form-safetensors")).lines().at(0)["ids"].toArray(), own);
+    QCOMPARE(ask(file("form-merged")).lines().at(0)["ids"].toArray(), own);
+    QCOMPARE(ask(file("form-peft")).lines().at(0)["ids"].toArray(), own);
+    const Finished unknown = write("onnx", "form-none");
+    QVERIFY(unknown.code == 2 && unknown.says("--to onnx is not known; use one of: safetensors"));
+    const Finished plain = CliRig::run(
+        {"export", text(m_rig.model.path()), "--to", "peft", "--out", text(file("form-none"))});
+    QVERIFY(plain.code == 2 && plain.says("has no adapter; export it --to safetensors"));
+    QVERIFY(!fs::exists(file("form-none")));
+}
+
+void TestCliExport::ollamaGetsAFolder()
+{
+    fs::copy(m_rig.model.path(), file("chatty"), fs::copy_options::recursive);
+    m_rig.folder.write("chatty/chat_template.jinja",
+        "{% for m in messages %}<s>{{ m.role }}\n{{ m.content }}</s>{% endfor %}"
+        "{% if add_generation_prompt %}<s>assistant\n{% endif %}");
+    m_rig.folder.write("chatty/generation_config.json", R"({"temperature": 0.6})");
+
+    const Finished done = CliRig::run({"export", text(file("chatty")), "--to", "ollama", "--out",
+        text(file("ollama")), "--precision", "f32", "--device", "cpu", "--json"});
+
+    QVERIFY2(done.code == 0, done.errors.constData());
+    QVERIFY(done.lines().at(0)["passed"].toBool());
+    QVERIFY(
+        fs::exists(file("ollama/model.gguf")) && fs::exists(file("ollama/model.gguf.check.json")));
+    const std::string modelfile = readFile(file("ollama/Modelfile"));
+    for (const char* line :
+        {"FROM ./model.gguf\n", "TEMPLATE \"\"\"{{ range $i, $m := .Messages }}",
+            "PARAMETER stop \"</s>\"\n", "PARAMETER temperature 0.6\n"})
+        QVERIFY2(contains(modelfile, line), modelfile.c_str());
+    QVERIFY(!fs::exists(file("ollama.failed")) && !fs::exists(file(".ollama.failed.part")));
 }
 
 void TestCliExport::wrongInputLeavesNothing_data()

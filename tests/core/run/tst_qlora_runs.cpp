@@ -5,7 +5,7 @@
 #include "core/model/peft_folder.h"
 #include "core/run/run_rig.h"
 #include "core/run/saved_loss.h"
-#include "core/save/merge_export.h"
+#include "core/save/folder_export.h"
 #include "support/test_room.h"
 
 #include <QtTest>
@@ -128,8 +128,8 @@ private Q_SLOTS:
         const ModelPlace place = modelPlaceOf(run.dir.string()).value();
         const Folder out;
 
-        const auto held = exportMerged(place, out.path("held"), {});
-        const auto original = exportMerged(place, out.path("original"), {{}, true});
+        const auto held = exportFolder(place, out.path("held"), {});
+        const auto original = exportFolder(place, out.path("original"), {{}, true});
 
         QVERIFY2(held.ok() && original.ok(), held.status().message().c_str());
         QVERIFY(Result(held).value().isNf4 && !Result(original).value().isNf4);
@@ -209,7 +209,7 @@ private Q_SLOTS:
         QCOMPARE(held.progress.weightsHash, plain.progress.weightsHash);
         const Folder out;
         const auto refused =
-            exportMerged(modelPlaceOf(held.dir.string()).value(), out.path("out"), {{}, true});
+            exportFolder(modelPlaceOf(held.dir.string()).value(), out.path("out"), {{}, true});
         QVERIFY2(contains(refused.status().message(), "not the weights before"),
             refused.status().message().c_str());
     }

@@ -3,7 +3,7 @@
 
 #include "core/run/run_rig.h"
 #include "core/run/saved_loss.h"
-#include "core/save/merge_export.h"
+#include "core/save/folder_export.h"
 #include "support/test_room.h"
 
 #include <QCryptographicHash>
@@ -14,7 +14,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-namespace mr::test::tst_merge_export {
+namespace mr::test::tst_folder_export {
 
 namespace fs = std::filesystem;
 
@@ -47,7 +47,7 @@ Tensor tensorOf(const fs::path& folder, const std::string& name)
 
 } // namespace
 
-class TestMergeExport : public QObject
+class TestFolderExport : public QObject
 {
     Q_OBJECT
 
@@ -57,6 +57,9 @@ private Q_SLOTS:
     void aMergedRunAnswersAsItsAdapterDoes_data();
     void aMergedRunAnswersAsItsAdapterDoes();
     void aTensorInF32BesideOthersIsMergedInF32();
+    void aModelIsWrittenInAnotherType_data();
+    void aModelIsWrittenInAnotherType();
+    void aNumberBeyondTheTypeIsRefused();
     void badInputIsRefusedAndLeavesNothing();
 
 private:
@@ -64,7 +67,7 @@ private:
     std::unique_ptr<Device> m_device = smallDevice();
 };
 
-void TestMergeExport::weightsAreThosePeftMerges_data()
+void TestFolderExport::weightsAreThosePeftMerges_data()
 {
     QTest::addColumn<QString>("name");
     QTest::newRow("plain") << "tiny_lora";
@@ -72,7 +75,7 @@ void TestMergeExport::weightsAreThosePeftMerges_data()
     QTest::newRow("DoRA") << "tiny_dora";
 }
 
-void TestMergeExport::weightsAreThosePeftMerges()
+void TestFolderExport::weightsAreThosePeftMerges()
 {
     QFETCH(QString, name);
     const fs::path shared = sharedData();
@@ -85,14 +88,14 @@ void TestMergeExport::weightsAreThosePeftMerges()
         (shared / "models/stories260K").string(), (adapters / name.toStdString()).string()};
     const Folder folder;
 
-    QVERIFY(exportMerged(place, folder.path("wide"), {ExportType::F32}).ok());
+    QVERIFY(exportFolder(place, folder.path("wide"), {ExportType::F32}).ok());
     // PEFT had loaded the model in bf16.
     const std::string half = folder.path("half");
     const ModelConfig config = readModelConfig(place.model).value();
     const ParamTable table = buildParamTable(config);
     const auto weights = std::move(openWeights(place.model, config, table)).value();
     QVERIFY(saveModel(half, config, table, *weights, ExportType::BF16, place.model).ok());
-    QVERIFY(exportMerged({half, place.adapter}, folder.path("bf16"), {}).ok());
+    QVERIFY(exportFolder({half, place.adapter}, folder.path("bf16"), {}).ok());
 
     for (const auto& [tensor, want] : expected["merged_fp32"].items()) {
         const Tensor got = tensorOf(folder.path("wide"), tensor);
@@ -113,7 +116,7 @@ void TestMergeExport::weightsAreThosePeftMerges()
         expected["bf16_merge"]["sha256_one_rounding_layer0_q"].get<std::string>());
 }
 
-void TestMergeExport::aMergedRunAnswersAsItsAdapterDoes_data()
+void TestFolderExport::aMergedRunAnswersAsItsAdapterDoes_data()
 {
     QTest::addColumn<bool>("dora");
     QTest::addColumn<QString>("modules");
@@ -124,7 +127,7 @@ void TestMergeExport::aMergedRunAnswersAsItsAdapterDoes_data()
     QTest::newRow("rows of the embedding") << false << QString() << "9-11,5,30-60";
 }
 
-void TestMergeExport::aMergedRunAnswersAsItsAdapterDoes()
+void TestFolderExport::aMergedRunAnswersAsItsAdapterDoes()
 {
     QFETCH(bool, dora);
     QFETCH(QString, modules);
@@ -141,7 +144,7 @@ void TestMergeExport::aMergedRunAnswersAsItsAdapterDoes()
     const ModelPlace place = modelPlaceOf(run.dir.string()).value();
     const Folder folder;
 
-    const auto report = exportMerged(place, folder.path("out"), {});
+    const auto report = exportFolder(place, folder.path("out"), {});
 
     QVERIFY2(report.ok(), report.status().message().c_str());
     const MergeCount count = Result(report).value().count;
@@ -153,7 +156,7 @@ void TestMergeExport::aMergedRunAnswersAsItsAdapterDoes()
     QCOMPARE(modelPlaceOf(folder.path("out")).value().adapter, std::string());
 }
 
-void TestMergeExport::aTensorInF32BesideOthersIsMergedInF32()
+void TestFolderExport::aTensorInF32BesideOthersIsMergedInF32()
 {
     const std::string name = "model.layers.0.mlp.down_proj.weight";
     const Folder folder;
@@ -172,8 +175,8 @@ void TestMergeExport::aTensorInF32BesideOthersIsMergedInF32()
     QVERIFY2(run.ended.ok(), run.ended.message().c_str());
     const ModelPlace place = modelPlaceOf(run.dir.string()).value();
 
-    QVERIFY(exportMerged(place, folder.path("half"), {ExportType::BF16}).ok());
-    QVERIFY(exportMerged(place, folder.path("wide"), {ExportType::F32}).ok());
+    QVERIFY(exportFolder(place, folder.path("half"), {ExportType::BF16}).ok());
+    QVERIFY(exportFolder(place, folder.path("wide"), {ExportType::F32}).ok());
 
     QVERIFY(
         tensorOf(folder.path("half"), name).values == tensorOf(folder.path("wide"), name).values);
@@ -184,12 +187,67 @@ void TestMergeExport::aTensorInF32BesideOthersIsMergedInF32()
         tensorOf(folder.path("half"), other).values != tensorOf(folder.path("wide"), other).values);
 }
 
-void TestMergeExport::badInputIsRefusedAndLeavesNothing()
+void TestFolderExport::aModelIsWrittenInAnotherType_data()
+{
+    QTest::addColumn<int>("type");
+    QTest::addColumn<QString>("dtype");
+    QTest::addColumn<float>("error"); // of a number's own size
+    QTest::newRow("F16") << static_cast<int>(ExportType::F16) << "float16" << 0x1p-11F;
+    QTest::newRow("BF16") << static_cast<int>(ExportType::BF16) << "bfloat16" << 0x1p-8F;
+    QTest::newRow("F32") << static_cast<int>(ExportType::F32) << "float32" << 0.0F;
+}
+
+void TestFolderExport::aModelIsWrittenInAnotherType()
+{
+    QFETCH(int, type);
+    QFETCH(QString, dtype);
+    QFETCH(float, error);
+    const std::string name = "model.layers.0.mlp.up_proj.weight";
+    const Folder folder;
+    FolderOptions options{static_cast<ExportType>(type)};
+    options.shardBytes = 20'000;
+
+    const auto report = exportFolder({m_rig.model.path()}, folder.path("out"), options);
+
+    QVERIFY2(report.ok(), report.status().message().c_str());
+    QVERIFY(fs::exists(folder.path("out/model.safetensors.index.json")));
+    QCOMPARE(readModelConfig(folder.path("out")).value().dtype, dtype.toStdString());
+    const std::vector<float> want = tensorOf(m_rig.model.path(), name).values;
+    const std::vector<float> got = tensorOf(folder.path("out"), name).values;
+    QCOMPARE(got.size(), want.size());
+    for (std::size_t i = 0; i < want.size(); ++i)
+        QVERIFY(std::abs(got[i] - want[i]) <= error * std::abs(want[i]) + 0x1p-25F * error);
+    QCOMPARE(got == want, error == 0.0F);
+}
+
+void TestFolderExport::aNumberBeyondTheTypeIsRefused()
 {
     const Folder folder;
-    const ModelPlace whole{m_rig.model.path()};
-    auto refused = exportMerged(whole, folder.path("out"), {});
-    QVERIFY(contains(refused.status().message(), "has no adapter to merge"));
+    const ModelConfig config = readModelConfig(m_rig.model.path()).value();
+    const ParamTable table = buildParamTable(config);
+    const auto large =
+        madeWeights(table, [](const NamedTensor& tensor, std::int64_t, const MasterView& out) {
+            for (std::size_t i = 0; i < out.high.size(); ++i) {
+                const float value = tensor.name.ends_with("1.mlp.up_proj.weight") ? 70000.0F : 1.0F;
+                out.high[i] = highHalf(value);
+                out.low[i] = lowHalf(value);
+            }
+        });
+    QVERIFY(
+        saveModel(folder.path("large"), config, table, *large, ExportType::F32, m_rig.model.path())
+            .ok());
+
+    const auto refused =
+        exportFolder({folder.path("large")}, folder.path("out"), {ExportType::F16});
+
+    QVERIFY2(contains(refused.status().message(), "layers.1.mlp.up_proj.weight holds 70000"),
+        refused.status().message().c_str());
+    QVERIFY(!fs::exists(folder.path("out")) && !fs::exists(folder.path(".out.part")));
+}
+
+void TestFolderExport::badInputIsRefusedAndLeavesNothing()
+{
+    const Folder folder;
     RunSpec spec = m_rig.spec("adapter");
     spec.method = "lora";
     spec.rank = 2;
@@ -199,9 +257,9 @@ void TestMergeExport::badInputIsRefusedAndLeavesNothing()
     QVERIFY2(found.ok(), found.status().message().c_str());
     const ModelPlace place = Result(found).value();
     fs::create_directories(folder.path("there"));
-    refused = exportMerged(place, folder.path("there"), {});
+    auto refused = exportFolder(place, folder.path("there"), {});
     QVERIFY(contains(refused.status().message(), "is there already"));
-    refused = exportMerged(place, folder.path("out"), {{}, true});
+    refused = exportFolder(place, folder.path("out"), {{}, true});
     QVERIFY(contains(refused.status().message(), "was trained beside the original weights"));
     // Another model of this shape.
     const Folder other;
@@ -212,15 +270,15 @@ void TestMergeExport::badInputIsRefusedAndLeavesNothing()
     QVERIFY(saveModel(other.path("new"), config, table, *initialWeights(config, table, 9),
         ExportType::F32, other.path())
                 .ok());
-    refused = exportMerged({other.path("new"), place.adapter}, folder.path("out"), {});
+    refused = exportFolder({other.path("new"), place.adapter}, folder.path("out"), {});
     QVERIFY2(contains(refused.status().message(), "beside a model with other weights"),
         refused.status().message().c_str());
     QVERIFY(fs::is_empty(folder.path("there")));
     QVERIFY(!fs::exists(folder.path("out")) && !fs::exists(folder.path(".out.part")));
 }
 
-MR_TEST(TestMergeExport)
+MR_TEST(TestFolderExport)
 
-} // namespace mr::test::tst_merge_export
+} // namespace mr::test::tst_folder_export
 
-#include "tst_merge_export.moc"
+#include "tst_folder_export.moc"

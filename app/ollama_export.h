@@ -1,0 +1,18 @@
+// A folder that Ollama makes a model of: the GGUF file, checked as writeCheckedGguf() does, and a
+// Modelfile.
+//
+// Threads  One thread; blocks on files and the device.
+// Errors   Those of writeCheckedGguf(); `out` is there already. A folder whose file failed its
+//          check has ".failed" behind its name.
+
+#pragma once
+
+#include "app/gguf_export.h"
+
+namespace mr::app {
+
+// `request.out` is the folder. In the outcome `file` is the folder as it is named in the end, and
+// the report's notes say what the Modelfile lacks.
+Result<GgufOutcome> writeOllamaFolder(const GgufRequest& request);
+
+} // namespace mr::app

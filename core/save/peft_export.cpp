@@ -1,0 +1,95 @@
+#include "core/base/file.h"
+#include "core/model/peft_folder.h"
+#include "core/model/rounded_model.h"
+#include "core/save/adapter_export.h"
+#include "core/save/opened_model.h"
+#include "core/save/written_aside.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace mr {
+namespace {
+
+namespace fs = std::filesystem;
+
+// "Qwen/Qwen3-0.6B" of ".../models--Qwen--Qwen3-0.6B/snapshots/REVISION"; any other path as it is.
+std::string nameOnHub(const std::string& model)
+{
+    constexpr std::string_view kPrefix = "models--";
+    const fs::path folder = fs::path(model).lexically_normal();
+    const std::string cached = folder.parent_path().parent_path().filename().string();
+    if (folder.parent_path().filename() != "snapshots" || !cached.starts_with(kPrefix))
+        return model;
+    std::string name = cached.substr(kPrefix.size());
+    if (const std::size_t at = name.find("--"); at != std::string::npos)
+        name.replace(at, 2, "/");
+    return name;
+}
+
+Status comparePeft(const fs::path& folder, const ParamTable& table, MasterReader& adapter)
+{
+    MR_ASSIGN(const auto written, openPeftWeights(folder, table));
+    MasterPiece mine;
+    MasterPiece theirs;
+    for (const NamedTensor& tensor : table.tensors)
+        MR_TRY(forPieces(adapter, {tensor.group, tensor.first, tensor.count()}, mine,
+            [&](std::int64_t first, const MasterView& view) -> Status {
+                const MasterView got = theirs.view(std::ssize(view.high));
+                MR_TRY(written->read(tensor.group, first, got));
+                if (std::ranges::equal(got.high, view.high) &&
+                    std::ranges::equal(got.low, view.low))
+                    return {};
+                return Status::error(ErrorKind::DataCorrupt,
+                    folder.string() + ": " + tensor.name +
+                        " was read back with other values than were written");
+            }));
+    return {};
+}
+
+std::uint64_t bytesOf(const fs::path& folder)
+{
+    std::uint64_t bytes = 0;
+    std::error_code error;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
+        bytes += entry.file_size(error);
+    return bytes;
+}
+
+std::int64_t modulesOf(const ParamTable& table)
+{
+    std::int64_t modules = 0;
+    for (const auto& group : table.frozen->adapters)
+        modules += std::ssize(group);
+    return modules;
+}
+
+} // namespace
+
+Result<AdapterReport> exportPeft(const ModelPlace& place, const fs::path& out, ExportType type)
+{
+    if (place.adapter.empty())
+        return Status::error(ErrorKind::InvalidArgument,
+            place.model + ": has no adapter; export it --to safetensors");
+    OpenedModel opened;
+    MR_TRY(opened.open(place, false));
+    MR_ASSIGN(PeftConfig config, readPeftConfig(place.adapter));
+    config.base = nameOnHub(place.model);
+    const ParamTable& table = opened.trainedTable();
+    RoundedModel adapter(table, opened.adapter(), type);
+    MR_ASSIGN(const std::string taught, place.chatTemplate());
+    AdapterReport report{modulesOf(table), config.base, 0};
+    MR_TRY(writeAside(out, [&](const fs::path& folder) -> Status {
+        MR_TRY(savePeft(folder, config, table, adapter, type));
+        if (!taught.empty())
+            MR_TRY(replaceFile(folder / "chat_template.jinja", taught));
+        report.bytes = bytesOf(folder);
+        return comparePeft(folder, table, adapter);
+    }));
+    if (config.settings.nf4Base)
+        report.notes.emplace_back("It was trained beside the model in NF4: load that in 4 bits "
+                                  "(bitsandbytes, nf4) to have its answers.");
+    return report;
+}
+
+} // namespace mr

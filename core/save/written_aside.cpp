@@ -1,0 +1,36 @@
+#include "core/save/written_aside.h"
+
+#include "core/base/file.h"
+
+#include <string>
+#include <system_error>
+
+namespace mr {
+
+namespace fs = std::filesystem;
+
+Status writeAside(const fs::path& out, const std::function<Status(const fs::path& made)>& write)
+{
+    std::error_code error;
+    if (fs::exists(out, error))
+        return Status::error(
+            ErrorKind::InvalidArgument, out.string() + ": is there already; name one that is not");
+    const fs::path whole = fs::absolute(out, error).lexically_normal();
+    const fs::path final = whole.has_filename() ? whole : whole.parent_path();
+    const fs::path made = final.parent_path() / ("." + final.filename().string() + ".part");
+    fs::remove_all(made, error);
+    fs::create_directories(final.parent_path(), error);
+    Status status = write(made);
+    if (status.ok()) {
+        fs::rename(made, final, error);
+        if (error)
+            status = Status::error(
+                ErrorKind::Io, "rename to " + final.string() + ": " + error.message());
+    }
+    if (status.ok())
+        return syncFolder(final.parent_path());
+    fs::remove_all(made, error);
+    return status;
+}
+
+} // namespace mr
