@@ -74,9 +74,10 @@ def check(millrace, source, made, changes):
         make_new(folder, changes)
     make_adapter(folder, made / "adapter")
 
-    def export(form, out, *more):
-        done = subprocess.run([millrace, "export", folder, "--adapter", made / "adapter", "--to", form, "--out", made / out,
-                               *more], capture_output=True, text=True)
+    def export(form, out, *more, adapter=True):
+        beside = ["--adapter", made / "adapter"] if adapter else []
+        done = subprocess.run([millrace, "export", folder, *beside, "--to", form, "--out", made / out, *more],
+                              capture_output=True, text=True)
         if done.returncode != 0:
             raise RuntimeError(f"{form}: {done.stderr.strip()[:300]}")
         return made / out
@@ -88,11 +89,10 @@ def check(millrace, source, made, changes):
     line = [f"moves the model by {apart(want, transformers_logits(folder, ids)):.2g}"]
     line.append(f"peft {apart(want, peft_logits(folder, export('peft', 'peft'), ids)):.2g}")
     line.append(f"merged {apart(want, transformers_logits(export('safetensors', 'merged', '--precision', 'fp32'), ids)):.2g}")
-    base = made / "base.gguf"
-    subprocess.run([millrace, "export", folder, "--to", "gguf", "--precision", "f32", "--check", "weights", "--out", base],
-                   check=True, capture_output=True)
+    asked = ("--precision", "f32", "--check", "weights")
+    base = export("gguf", "base.gguf", *asked, adapter=False)
     beside = apart(want, llama_logits(base, export("gguf-adapter", "adapter.gguf"), ids))
-    whole = apart(want, llama_logits(export("gguf", "whole.gguf", "--precision", "f32", "--check", "weights"), None, ids))
+    whole = apart(want, llama_logits(export("gguf", "whole.gguf", *asked), None, ids))
     line.append(f"llama.cpp merged {whole:.2g}, beside {beside:.2g}")
     print(f"{source.name}: {', '.join(line)}", flush=True)
     return beside > max(1e-3, 2 * whole)
