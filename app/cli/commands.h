@@ -29,6 +29,7 @@ void addResume(CLI::App& app, Action& action);
 void addEval(CLI::App& app, Action& action);
 void addGenerate(CLI::App& app, Action& action);
 void addExport(CLI::App& app, Action& action);
+void addImport(CLI::App& app, Action& action);
 void addTokenize(CLI::App& app, Action& action);
 void addPlan(CLI::App& app, Action& action);
 void addInspect(CLI::App& app, Action& action);

@@ -1,6 +1,7 @@
 // `millrace export`: what a run trained, in a form that other programs read.
 
 #include "app/cli/commands.h"
+#include "app/cli/export_job.h"
 #include "app/cli/export_options.h"
 #include "core/save/adapter_export.h"
 #include "core/save/folder_export.h"
@@ -112,19 +113,26 @@ int exportAdapter(const ExportOptions& options)
     return 0;
 }
 
+int exportTorchrunJob(const ExportOptions& options)
+{
+    return exportTorchrun(options.model, options.out, options.json);
+}
+
 struct Form {
     const char* name;
     int (*write)(const ExportOptions&);
     const char* help;
 };
 
-constexpr std::array<Form, 6> kForms = {{
+constexpr std::array<Form, 7> kForms = {{
     {"safetensors", exportModelFolder, "a model folder, with the adapter in it where there is one"},
     {"merged", exportModelFolder, "likewise, of an adapter"},
     {"peft", exportAdapter, "the folder of the adapter alone"},
     {"gguf", exportGgufForm, "one file for llama.cpp, Ollama and LM Studio"},
     {"gguf-adapter", exportAdapter, "one file with the adapter alone, for llama.cpp and Ollama"},
     {"ollama", exportGgufForm, "a folder with that file and the Modelfile that Ollama reads"},
+    {"torchrun", exportTorchrunJob,
+        "a folder that continues the run with PyTorch on a rented machine"},
 }};
 
 std::string formHelp()

@@ -38,6 +38,7 @@ int run(int argc, char** argv)
     mr::app::addEval(app, action);
     mr::app::addGenerate(app, action);
     mr::app::addExport(app, action);
+    mr::app::addImport(app, action);
     mr::app::addTokenize(app, action);
     mr::app::addPlan(app, action);
     mr::app::addInspect(app, action);
