@@ -19,11 +19,12 @@ namespace {
 
 // Families whose tensors transformers 5.24 holds in memory under the names and in the shapes of
 // their files. A family that is added here is compared first, by torchrun_job.py.
-constexpr std::array<std::string_view, 17> kSameNames = {"Ernie4_5ForCausalLM",
+constexpr std::array<std::string_view, 20> kSameNames = {"Ernie4_5ForCausalLM",
     "Exaone4ForCausalLM", "GemmaForCausalLM", "Gemma2ForCausalLM", "Gemma3ForCausalLM",
-    "Glm4ForCausalLM", "GraniteForCausalLM", "HunYuanDenseV1ForCausalLM", "LlamaForCausalLM",
-    "MistralForCausalLM", "Olmo2ForCausalLM", "Olmo3ForCausalLM", "Phi3ForCausalLM",
-    "Qwen2ForCausalLM", "Qwen3ForCausalLM", "SeedOssForCausalLM", "SmolLM3ForCausalLM"};
+    "Glm4ForCausalLM", "GraniteForCausalLM", "GraniteMoeHybridForCausalLM",
+    "HunYuanDenseV1ForCausalLM", "LlamaForCausalLM", "Ministral3ForCausalLM", "MistralForCausalLM",
+    "Olmo2ForCausalLM", "Olmo3ForCausalLM", "Phi3ForCausalLM", "Qwen2ForCausalLM",
+    "Qwen3ForCausalLM", "Qwen3_5ForCausalLM", "SeedOssForCausalLM", "SmolLM3ForCausalLM"};
 
 Status refuseJob(std::string message)
 {
@@ -63,10 +64,18 @@ Status refuseModel(const RunSetup& setup)
 {
     const ModelConfig& config = setup.config;
     if (std::ranges::find(kSameNames, config.architecture) == kSameNames.end())
-        return refuseJob(fmt::format(
-            "{}: transformers holds the tensors of {} in another form than its files, so their "
-            "optimizer state has no place there{}",
+        return refuseJob(fmt::format("{}: the job does not know how transformers holds the tensors "
+                                     "of {}, and so where their "
+                                     "optimizer state belongs{}",
             setup.spec.modelDir, config.architecture, kResumeHere));
+    const auto kinds = config.kinds();
+    const auto isDelta = [](const BlockKind& kind) { return kind.isDelta(); };
+    if (setup.spec.pack && std::ranges::any_of(kinds, isDelta))
+        return refuseJob(
+            setup.spec.modelDir +
+            ": this model has blocks with a state, which transformers carries from one "
+            "document of a packed row into the next" +
+            kResumeHere);
     const auto isPart = [](const NamedTensor& tensor) { return tensor.isPart(); };
     if (std::ranges::any_of(setup.table.tensors, isPart))
         return refuseJob(setup.spec.modelDir +

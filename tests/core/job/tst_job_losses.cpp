@@ -73,6 +73,7 @@ void TestJobLosses::badLinesAreNamed()
     QFETCH(QByteArray, text);
     QFETCH(QString, words);
     const auto losses = parseJobLosses(text.toStdString(), "losses.jsonl");
+    QVERIFY(!losses.ok());
     QVERIFY(losses.status().kind() == ErrorKind::DataCorrupt);
     const QString message = QString::fromStdString(losses.status().message());
     QVERIFY2(message.contains(words), qPrintable(message));
