@@ -12,6 +12,7 @@ build_packages=(
     libsqlite3-dev                                          # history
     libdnnl-dev libhwy-dev                                  # matrix products, SIMD
     libfmt-dev libcli11-dev libxxhash-dev
+    libssl-dev                                              # hashes of what a hub sends
     liburing-dev                                            # files on SSDs
     fontconfig fonts-dejavu-core fonts-noto-cjk             # without fonts every letter is a box
 )

@@ -1,0 +1,73 @@
+// HttpTransport: one HTTP request and its answer, piece by piece.
+//
+// The rules of a hub (redirects, tokens, tries, resuming) are above it and need no network to be
+// tested. An implementation follows no redirect, keeps no cookies and changes no byte of a body.
+//
+// Threads    get() from any number of threads; the sink is called on the thread of its get().
+// Ownership  Request and sink are lent for the call.
+// Errors     A fault with the library's own words; a status of 400 and more is no fault.
+
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace mr {
+
+struct HttpHeader {
+    std::string name;
+    std::string value;
+};
+
+struct HttpRequest {
+    std::string url;
+    std::vector<HttpHeader> headers;
+    std::chrono::milliseconds stall{60'000}; // without a byte for so long, the request has failed
+};
+
+struct HttpHead {
+    int status = 0;
+    std::vector<HttpHeader> headers; // names in lower case
+};
+
+enum class HttpFault : std::uint8_t {
+    None,
+    Host,      // its name has no address
+    Refused,   // nobody listens, or there is no way to it
+    Tls,       // no secure connection
+    Stalled,   // no bytes within the time limit
+    Cut,       // the connection ended before the answer
+    Stopped,   // by the sink
+    Cancelled, // by the stop token
+    Other
+};
+
+struct HttpOutcome {
+    HttpFault fault = HttpFault::None;
+    std::string words; // of the library
+};
+
+class HttpSink
+{
+public:
+    virtual ~HttpSink() = default;
+    // Once, before any body; false stops the request. So below.
+    virtual bool head(const HttpHead& head) = 0;
+    virtual bool body(std::span<const std::byte> piece) = 0;
+};
+
+class HttpTransport
+{
+public:
+    virtual ~HttpTransport() = default;
+    // Blocks until the answer has ended. GET.
+    virtual HttpOutcome get(
+        const HttpRequest& request, HttpSink& sink, const std::stop_token& stop) = 0;
+};
+
+} // namespace mr
