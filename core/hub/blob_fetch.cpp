@@ -26,7 +26,7 @@ Status BlobFetch::takeUp(const std::stop_token& stop)
     MR_ASSIGN(m_hash, HubHash::begin(m_file));
     MR_TRY(addFile(*m_hash, m_path, bytes, stop));
     m_at = bytes;
-    m_isResumed = bytes > 0;
+    m_isPieced = bytes > 0;
     m_count(static_cast<std::int64_t>(bytes));
     return {};
 }
@@ -35,7 +35,7 @@ Status BlobFetch::startAnew()
 {
     m_count(-static_cast<std::int64_t>(m_at));
     m_at = 0;
-    m_isResumed = false;
+    m_isPieced = false;
     MR_ASSIGN(m_out, File::create(m_path));
     MR_ASSIGN(m_hash, HubHash::begin(m_file));
     return {};
@@ -103,8 +103,10 @@ Status BlobFetch::checkRange(const HubReply& reply)
     const bool isAsked = reply.head.status == 206 && m_at > 0 && range && range->first == m_at &&
                          range->last + 1 == m_file.bytes &&
                          range->total.value_or(m_file.bytes) == m_file.bytes;
-    if (isAsked && contentLength(reply.head).value_or(m_file.bytes - m_at) == m_file.bytes - m_at)
+    if (isAsked && contentLength(reply.head).value_or(m_file.bytes - m_at) == m_file.bytes - m_at) {
+        m_isPieced = true;
         return {};
+    }
     MR_TRY(startAnew());
     return again(fmt::format("{} sends another part of {} than was asked for, so that file begins "
                              "anew",

@@ -38,8 +38,8 @@ public:
     // Hashes what is there. First for good.
     Status takeUp(const std::stop_token& stop);
     bool isComplete() const noexcept { return m_at == m_file.bytes; }
-    // Bytes of an earlier download are among them.
-    bool isResumed() const noexcept { return m_isResumed; }
+    // Bytes of an earlier download, or of more than one answer, are among them.
+    bool isPieced() const noexcept { return m_isPieced; }
     // Brings the bytes to the disk. False, and the file is removed: the hash is another.
     Result<bool> check();
     Status startAnew();
@@ -64,7 +64,7 @@ private:
     std::optional<HubHash> m_hash;
     std::uint64_t m_at = 0;       // bytes in the file, all of them hashed
     std::uint64_t m_received = 0; // in all tries
-    bool m_isResumed = false;
+    bool m_isPieced = false;
     bool m_wantsAnotherTry = false;
     std::string m_host; // of the last answer
 };

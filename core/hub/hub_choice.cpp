@@ -1,6 +1,7 @@
 #include "core/hub/hub_choice.h"
 
 #include "core/base/bytes.h"
+#include "core/base/utf8.h"
 #include "core/hub/http_fields.h"
 
 #include <algorithm>
@@ -25,6 +26,7 @@ constexpr std::array<std::string_view, 3> kTokenizerTexts = {
     "merges.txt", "vocab.txt", "added_tokens.txt"};
 constexpr std::array<std::string_view, 4> kAbout = {"license", "readme", "notice", "use_policy"};
 constexpr std::size_t kMostNamed = 20;
+constexpr std::size_t kMostNamedBytes = 100; // of a path
 
 bool endsWithAny(std::string_view path, Endings endings)
 {
@@ -118,7 +120,9 @@ std::string listed(const std::vector<HubFile>& files, const Take& take)
         if (!take(file.path))
             continue;
         if (++count <= kMostNamed)
-            lines += "\n  " + file.path + " (" + formatBytes(file.bytes) + ")";
+            lines += "\n  " + std::string(firstBytes(file.path, kMostNamedBytes)) +
+                     (file.path.size() > kMostNamedBytes ? "..." : "") + " (" +
+                     formatBytes(file.bytes) + ")";
     }
     if (count > kMostNamed)
         lines += "\n  and " + std::to_string(count - kMostNamed) + " more";

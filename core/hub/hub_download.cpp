@@ -9,6 +9,7 @@
 #include "core/hub/hub_choice.h"
 #include "core/hub/hub_list.h"
 #include "core/hub/hub_names.h"
+#include "core/hub/list_body.h"
 
 #include <fmt/format.h>
 
@@ -24,48 +25,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::uint64_t kSpareBytes = std::uint64_t{64} << 20; // folders, links, others' files
-
-// The list, in memory.
-class ListBody final : public HubBody
-{
-public:
-    std::vector<HttpHeader> headers() const override { return {{"Accept", "application/json"}}; }
-
-    Status head(const HubReply& reply) override
-    {
-        m_text.clear();
-        if (reply.head.status != 200)
-            return Status::error(ErrorKind::Io,
-                fmt::format("{} answers the question for the list of files with status {}; check "
-                            "HF_ENDPOINT",
-                    reply.host, reply.head.status));
-        return contentLength(reply.head).value_or(0) > kMostHubListBytes ? tooLarge() : Status();
-    }
-
-    Status body(std::span<const std::byte> piece) override
-    {
-        m_received += piece.size();
-        if (piece.size() > kMostHubListBytes - m_text.size())
-            return tooLarge();
-        m_text.append(reinterpret_cast<const char*>(piece.data()), piece.size());
-        return {};
-    }
-
-    Status end() override { return {}; }
-    bool wantsAnotherTry() const override { return false; }
-    std::uint64_t receivedBytes() const override { return m_received; }
-    const std::string& text() const noexcept { return m_text; }
-
-private:
-    static Status tooLarge()
-    {
-        return Status::error(ErrorKind::DataCorrupt,
-            "the list of files is larger than 64 MiB, which none of a hub is; check HF_ENDPOINT");
-    }
-
-    std::string m_text;
-    std::uint64_t m_received = 0;
-};
 
 Status checkRequest(const HubRequest& request)
 {
@@ -84,6 +43,15 @@ std::uint64_t fileBytes(const fs::path& path)
     std::error_code error;
     const std::uint64_t bytes = fs::is_regular_file(path, error) ? fs::file_size(path, error) : 0;
     return error ? 0 : bytes;
+}
+
+Status wrongHash(const HubPlan& plan, const HubFile& file)
+{
+    return Status::error(ErrorKind::DataCorrupt,
+        fmt::format("{}: file {}: the bytes that came have not the hash that the list says; they "
+                    "were removed. Use the same command again, and if that does not help, tell the "
+                    "hub",
+            plan.host, shownName(file.path)));
 }
 
 } // namespace
@@ -260,7 +228,7 @@ Status HubDownload::fetchBlob(const HubPlan& plan, const HubPlaces& places, cons
     }
     BlobFetch fetch(file, places.incomplete(file), [this](std::int64_t bytes) { count(bytes, 0); });
     MR_TRY(fetch.takeUp(stop));
-    while (true) {
+    for (bool isSecond = false;; isSecond = true) {
         if (!fetch.isComplete()) {
             const std::string address = fileAddress(plan.request, plan.commit, file.path);
             MR_TRY(m_client.get({plan.request, file.path}, address, fetch));
@@ -268,15 +236,9 @@ Status HubDownload::fetchBlob(const HubPlan& plan, const HubPlaces& places, cons
         MR_ASSIGN(const bool isRight, fetch.check());
         if (isRight)
             return places.keep(file);
-        if (!fetch.isResumed())
-            return Status::error(ErrorKind::DataCorrupt,
-                fmt::format(
-                    "{}: file {}: the bytes that came have not the hash that the list says; "
-                    "they were removed. Use the same command again, and if that does not "
-                    "help, tell the hub",
-                    plan.host, shownName(file.path)));
-        note(shownName(file.path) +
-             ": the bytes of an earlier download are not right, so it begins anew");
+        if (isSecond || !fetch.isPieced())
+            return wrongHash(plan, file);
+        note(shownName(file.path) + ": its pieces do not make the right file, so it begins anew");
         MR_TRY(fetch.startAnew());
     }
 }

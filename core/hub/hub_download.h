@@ -33,7 +33,7 @@
 
 namespace mr {
 
-inline constexpr int kMostHubJobs = 16;
+inline constexpr int kMostHubJobs = 6; // connections to one host
 
 struct HubSettings {
     HubEndpoint endpoint;

@@ -358,7 +358,7 @@ private Q_SLOTS:
         QVERIFY(get(newCache(), request).requests.empty());
         request = tiny();
         request.jobs = 0;
-        QVERIFY(contains(get(newCache(), request).status.message(), "choose 1 to 16"));
+        QVERIFY(contains(get(newCache(), request).status.message(), "choose 1 to 6"));
         request = tiny();
         request.revision = "a/../b";
         QVERIFY(get(newCache(), request).requests.empty());
