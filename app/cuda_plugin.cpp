@@ -1,13 +1,13 @@
 #include "app/cuda_plugin.h"
 
+#include "app/plugin_file.h"
 #include "gpu/plugin_abi.h"
 
 #include <dlfcn.h>
 
-#include <array>
-#include <cstdlib>
-#include <fstream>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace mr::app {
 namespace fs = std::filesystem;
@@ -20,26 +20,6 @@ constexpr const char* kCublasLt = "libcublasLt.so." MR_CUDA_MAJOR;
 Status unusable(std::string text)
 {
     return Status::error(ErrorKind::InvalidArgument, "device cuda: " + std::move(text));
-}
-
-fs::path namedPlugin()
-{
-    const char* named = std::getenv(kEnvironment);
-    return named ? fs::path(named) : fs::path();
-}
-
-std::string loaderText()
-{
-    const char* text = ::dlerror();
-    return text ? text : "the system's loader gives no reason";
-}
-
-bool isElf(const fs::path& file)
-{
-    std::array<char, 4> magic{};
-    std::ifstream stream(file, std::ios::binary);
-    stream.read(magic.data(), magic.size());
-    return stream && std::string_view(magic.data(), magic.size()) == "\177ELF";
 }
 
 // The loader's words are for the user; whether it was cuBLAS is found out by asking for it alone.
@@ -63,21 +43,12 @@ bool mayHaveCudaCard()
 {
     // Kept open: the runtime opens it again.
     static const bool driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) != nullptr;
-    return driver || !namedPlugin().empty();
+    return driver || !pluginOfEnvironment(kEnvironment).empty();
 }
 
 fs::path findCudaPlugin()
 {
-    if (fs::path named = namedPlugin(); !named.empty())
-        return named;
-    std::error_code error;
-    const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
-    for (const char* place : {"../lib", "../lib/millrace", "."}) {
-        const fs::path file = folder / place / kFileName;
-        if (fs::exists(file, error))
-            return file.lexically_normal();
-    }
-    return {};
+    return findPlugin(kEnvironment, kFileName);
 }
 
 Result<const gpu::CudaPlugin*> loadCudaPlugin(const fs::path& file)
@@ -90,11 +61,10 @@ Result<const gpu::CudaPlugin*> loadCudaPlugin(const fs::path& file)
     if (!fs::exists(file, error))
         return unusable(file.string() + " does not exist, but " + kEnvironment +
                         " names it; correct the variable or unset it");
-    if (!isElf(file))
+    if (!isSharedLibrary(file))
         return unusable(file.string() + " is not a shared library, so not the CUDA plugin; build " +
                         "or install it again, or choose device cpu");
-    // By its full path: a bare name would be looked for in the system's folders.
-    void* library = ::dlopen(fs::absolute(file, error).c_str(), RTLD_NOW | RTLD_LOCAL);
+    void* library = loadLibrary(file);
     if (!library)
         return explainLoad(file, loaderText());
     const auto entry = reinterpret_cast<gpu::PluginEntry>(::dlsym(library, gpu::kPluginEntry));

@@ -1,7 +1,6 @@
 // Finds and loads the CUDA plugin, so that a program starts without CUDA and says why it has none.
 //
-// Looked for in this order: the file that the environment variable MILLRACE_CUDA_PLUGIN names;
-// ../lib and ../lib/millrace from the program's folder; that folder itself.
+// The environment variable MILLRACE_CUDA_PLUGIN may name the file (app/plugin_file.h).
 //
 // Threads    Any; blocking. The first call loads, which takes a tenth of a second.
 // Ownership  A plugin stays loaded until the process ends: devices made by it are code in it.

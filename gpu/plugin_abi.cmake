@@ -9,15 +9,21 @@ set(mr_plugin_headers
     ${PROJECT_SOURCE_DIR}/gpu/cupti_trace.h
     ${PROJECT_SOURCE_DIR}/gpu/plugin.h)
 
-function(mr_plugin_abi target)
+# mr_interface_hash(<variable> <header>...): 16 digits that differ when a header does.
+function(mr_interface_hash variable)
     set(hashes "")
-    foreach(header IN LISTS mr_plugin_headers)
+    foreach(header IN LISTS ARGN)
         file(SHA256 ${header} hash)
         string(APPEND hashes ${hash})
     endforeach()
     string(SHA256 interface "${hashes}")
     string(SUBSTRING ${interface} 0 16 interface)
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${mr_plugin_headers})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARGN})
+    set(${variable} ${interface} PARENT_SCOPE)
+endfunction()
+
+function(mr_plugin_abi target)
+    mr_interface_hash(interface ${mr_plugin_headers})
     target_compile_definitions(${target} PRIVATE
         MR_PLUGIN_VERSION="${PROJECT_VERSION}" MR_PLUGIN_INTERFACE="${interface}")
 endfunction()

@@ -28,6 +28,7 @@ void addTrain(CLI::App& app, Action& action);
 void addResume(CLI::App& app, Action& action);
 void addEval(CLI::App& app, Action& action);
 void addGenerate(CLI::App& app, Action& action);
+void addGet(CLI::App& app, Action& action);
 void addExport(CLI::App& app, Action& action);
 void addImport(CLI::App& app, Action& action);
 void addTokenize(CLI::App& app, Action& action);

@@ -37,6 +37,7 @@ int run(int argc, char** argv)
     mr::app::addResume(app, action);
     mr::app::addEval(app, action);
     mr::app::addGenerate(app, action);
+    mr::app::addGet(app, action);
     mr::app::addExport(app, action);
     mr::app::addImport(app, action);
     mr::app::addTokenize(app, action);
