@@ -27,6 +27,7 @@ void checkpoint(std::string_view bytes);       // state.json, state.safetensors
 void manifest(std::string_view bytes);         // manifest.json of a checkpoint
 void checkpointFolder(std::string_view bytes); // mutations of a checkpoint folder
 void history(std::string_view bytes);          // an SQLite file
+void hubList(std::string_view bytes);          // the files of a hub's repository
 void trace(std::string_view bytes);            // the timeline of a step
 
 struct Target {
@@ -34,10 +35,11 @@ struct Target {
     void (*run)(std::string_view bytes);
 };
 
-inline constexpr std::array<Target, 14> kTargets = {{{"safetensors", safetensors}, {"gguf", gguf},
+inline constexpr std::array<Target, 15> kTargets = {{{"safetensors", safetensors}, {"gguf", gguf},
     {"config", config}, {"tokenizer_json", tokenizerJson}, {"gpt2_files", gpt2Files},
     {"sentencepiece", sentencePiece}, {"chat_template", chatTemplate}, {"regex", regex},
     {"records", records}, {"checkpoint", checkpoint}, {"manifest", manifest},
-    {"checkpoint_folder", checkpointFolder}, {"history", history}, {"trace", trace}}};
+    {"checkpoint_folder", checkpointFolder}, {"history", history}, {"hub_list", hubList},
+    {"trace", trace}}};
 
 } // namespace mr::fuzz
