@@ -318,7 +318,7 @@ const ArchitectureTraits* findModelType(std::string_view modelType) noexcept
     return row == kArchitectures.end() ? nullptr : &*row;
 }
 
-std::string unsupportedWords(std::string_view name)
+std::string unsupportedReason(std::string_view name)
 {
     std::string small(name); // published names are spelled "Moe", "MoE" and "moe"
     std::transform(small.begin(), small.end(), small.begin(),
@@ -330,7 +330,12 @@ std::string unsupportedWords(std::string_view name)
             words += ": " + std::string(kind.why);
             break;
         }
-    words += "; supported: ";
+    return words;
+}
+
+std::string unsupportedWords(std::string_view name)
+{
+    std::string words = unsupportedReason(name) + "; supported: ";
     for (const Traits& each : kArchitectures)
         words.append(&each == kArchitectures.data() ? "" : ", ").append(each.name);
     for (const WrapperTraits& each : wrappers())

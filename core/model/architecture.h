@@ -104,7 +104,10 @@ std::span<const ArchitectureTraits> architectures() noexcept;
 const ArchitectureTraits* findArchitecture(std::string_view name) noexcept;
 const ArchitectureTraits* findModelType(std::string_view modelType) noexcept;
 
-// Why an architecture without a row is not trained, and one to take instead. One sentence.
+// Why an architecture without a row is not trained, and one to take instead: "is not supported
+// yet: ...".
+std::string unsupportedReason(std::string_view name);
+// The same with all that are supported. One sentence.
 std::string unsupportedWords(std::string_view name);
 
 } // namespace mr

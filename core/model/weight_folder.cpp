@@ -103,15 +103,22 @@ Status openFile(const fs::path& path, WeightFolder& found)
     return {};
 }
 
-Status openShards(const fs::path& folder, WeightFolder& found)
+Result<std::set<std::string>> shardsOf(
+    const fs::path& index, const std::map<std::string, std::string>& map)
 {
-    const fs::path index = folder / kSafetensorsIndex;
-    MR_ASSIGN(auto map, readIndex(index));
     std::set<std::string> names;
     for (const auto& [tensor, file] : map)
         names.insert(file);
     if (names.size() > kMostShards)
         return refuseWeights(index, fmt::format("names {} files", names.size()));
+    return names;
+}
+
+Status openShards(const fs::path& folder, WeightFolder& found)
+{
+    const fs::path index = folder / kSafetensorsIndex;
+    MR_ASSIGN(auto map, readIndex(index));
+    MR_ASSIGN(const auto names, shardsOf(index, map));
     for (const std::string& name : names)
         MR_TRY(openFile(folder / name, found));
     for (const auto& [tensor, file] : map) {
@@ -139,6 +146,24 @@ std::string listedNames(const std::vector<std::string>& names)
     if (names.size() > kNamed)
         text += fmt::format(" and {} more", names.size() - kNamed);
     return text;
+}
+
+Result<std::vector<fs::path>> listWeightFiles(const fs::path& folder)
+{
+    std::error_code error;
+    const auto isThere = [&](std::string_view name) {
+        return fs::exists(fs::symlink_status(folder / name, error));
+    };
+    if (isThere(kSafetensorsFile))
+        return std::vector<fs::path>{folder / kSafetensorsFile};
+    if (!isThere(kSafetensorsIndex))
+        return std::vector<fs::path>();
+    MR_ASSIGN(const auto map, readIndex(folder / kSafetensorsIndex));
+    MR_ASSIGN(const auto names, shardsOf(folder / kSafetensorsIndex, map));
+    std::vector<fs::path> files;
+    for (const std::string& name : names)
+        files.push_back(folder / name);
+    return files;
 }
 
 Result<WeightFolder> openWeightFolder(const fs::path& folder)

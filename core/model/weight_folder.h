@@ -36,6 +36,10 @@ Status refuseWeights(const std::filesystem::path& path, const std::string& why);
 // The first five and a count of the others, for messages.
 std::string listedNames(const std::vector<std::string>& names);
 
+// The files that the folder has or should have by its index; they may be missing. Empty: neither
+// weights nor an index that this program reads.
+Result<std::vector<std::filesystem::path>> listWeightFiles(const std::filesystem::path& folder);
+
 Result<WeightFolder> openWeightFolder(const std::filesystem::path& folder);
 
 } // namespace mr
