@@ -29,17 +29,18 @@ void checkpointFolder(std::string_view bytes); // mutations of a checkpoint fold
 void history(std::string_view bytes);          // an SQLite file
 void hubList(std::string_view bytes);          // the files of a hub's repository
 void trace(std::string_view bytes);            // the timeline of a step
+void ollamaManifest(std::string_view bytes);   // the manifest of a model of Ollama
 
 struct Target {
     const char* name; // names its folder in corpus/ and its program
     void (*run)(std::string_view bytes);
 };
 
-inline constexpr std::array<Target, 15> kTargets = {{{"safetensors", safetensors}, {"gguf", gguf},
+inline constexpr std::array<Target, 16> kTargets = {{{"safetensors", safetensors}, {"gguf", gguf},
     {"config", config}, {"tokenizer_json", tokenizerJson}, {"gpt2_files", gpt2Files},
     {"sentencepiece", sentencePiece}, {"chat_template", chatTemplate}, {"regex", regex},
     {"records", records}, {"checkpoint", checkpoint}, {"manifest", manifest},
     {"checkpoint_folder", checkpointFolder}, {"history", history}, {"hub_list", hubList},
-    {"trace", trace}}};
+    {"trace", trace}, {"ollama_manifest", ollamaManifest}}};
 
 } // namespace mr::fuzz
