@@ -34,6 +34,7 @@ void addImport(CLI::App& app, Action& action);
 void addTokenize(CLI::App& app, Action& action);
 void addPlan(CLI::App& app, Action& action);
 void addInspect(CLI::App& app, Action& action);
+void addModels(CLI::App& app, Action& action);
 void addRuns(CLI::App& app, Action& action);
 void addSelftest(CLI::App& app, Action& action);
 void addBench(CLI::App& app, Action& action);

@@ -2,6 +2,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/data_options.h"
+#include "app/cli/local_name.h"
 #include "app/compose.h"
 #include "core/answer/inference.h"
 #include "core/save/model_folder.h"
@@ -162,8 +163,10 @@ void addEval(CLI::App& app, Action& action)
 {
     auto options = std::make_shared<EvalOptions>();
     CLI::App* command = app.add_subcommand("eval", "Mean cross-entropy on data");
-    command->add_option("--model", options->model, "Folder of a model, a checkpoint or a run")
-        ->required();
+    takeLocalName(*command
+                       ->add_option("--model", options->model,
+                           "Folder of a model, a checkpoint or a run, or a name of `models`")
+                       ->required());
     command->add_option("--adapter", options->adapter, kAdapterHelp);
     command->add_option("--data", options->data, "Dataset file; may be repeated")->required();
     options->rows.addTo(*command);

@@ -3,6 +3,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/export_job.h"
 #include "app/cli/export_options.h"
+#include "app/cli/local_name.h"
 #include "core/save/adapter_export.h"
 #include "core/save/folder_export.h"
 
@@ -166,10 +167,11 @@ void addExport(CLI::App& app, Action& action)
     auto options = std::make_shared<ExportOptions>();
     CLI::App* command =
         app.add_subcommand("export", "What a run trained, in a form that other programs read");
-    command
-        ->add_option(
-            "model", options->model, "Folder of a run, a checkpoint, an adapter or a model")
-        ->required();
+    takeLocalName(*command
+                       ->add_option("model", options->model,
+                           "Folder of a run, a checkpoint, an adapter or a model, or a name of "
+                           "`models`")
+                       ->required());
     command->add_option("--adapter", options->adapter, kAdapterHelp);
     command->add_option("--to", options->form, formHelp())->required();
     command->add_option("--out", options->out, "Folder or file to write; it must not exist")

@@ -1,6 +1,7 @@
 // `millrace generate`: text from a model, token by token.
 
 #include "app/cli/commands.h"
+#include "app/cli/local_name.h"
 #include "app/compose.h"
 #include "core/answer/inference.h"
 #include "core/save/model_folder.h"
@@ -119,10 +120,11 @@ void addGenerate(CLI::App& app, Action& action)
 {
     auto options = std::make_shared<Arguments>();
     CLI::App* command = app.add_subcommand("generate", "Text from a model");
-    command
-        ->add_option(
-            "--model", options->model, "Folder of a model, a checkpoint or a run, or a GGUF file")
-        ->required();
+    takeLocalName(*command
+                       ->add_option("--model", options->model,
+                           "Folder of a model, a checkpoint or a run, a GGUF file, or a name of "
+                           "`models`")
+                       ->required());
     command->add_option("--adapter", options->adapter, kAdapterHelp);
     command->add_option("--prompt", options->prompt.text,
         "Prompt; a run trained on prompts and answers reads it as it did in training");

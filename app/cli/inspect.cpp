@@ -2,6 +2,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/data_options.h"
+#include "app/cli/local_name.h"
 #include "core/exchange/gguf_folder.h"
 #include "core/save/checkpoint.h"
 #include "core/telemetry/run_folder.h"
@@ -174,11 +175,13 @@ void addInspect(CLI::App& app, Action& action)
     auto options = std::make_shared<InspectOptions>();
     CLI::App* command =
         app.add_subcommand("inspect", "Identify a model or dataset and list its problems");
-    command
-        ->add_option(
-            "path", options->path, "Model folder, GGUF file, dataset, run folder or history")
-        ->required();
-    command->add_option("--model", options->model, "Tokenizer to count a dataset's tokens with");
+    takeLocalName(*command
+                       ->add_option("path", options->path,
+                           "Model folder or a name of `models`, GGUF file, dataset, run folder or "
+                           "history")
+                       ->required());
+    takeLocalName(*command->add_option(
+        "--model", options->model, "Tokenizer to count a dataset's tokens with"));
     options->rows.addTo(*command);
     command->add_option("--split", options->split, "Text files: cut into documents at this string");
     command

@@ -43,6 +43,7 @@ int run(int argc, char** argv)
     mr::app::addTokenize(app, action);
     mr::app::addPlan(app, action);
     mr::app::addInspect(app, action);
+    mr::app::addModels(app, action);
     mr::app::addRuns(app, action);
     mr::app::addSelftest(app, action);
     mr::app::addBench(app, action);

@@ -1,6 +1,7 @@
 #include "app/cli/spec_options.h"
 
 #include "app/cli/commands.h"
+#include "app/cli/local_name.h"
 #include "core/plan/policies.h"
 
 #include <algorithm>
@@ -109,6 +110,8 @@ void SpecOptions::addField(CLI::App& command, const SpecField& field)
         return;
     }
     given.option = command.add_option(name, given.texts, help)->type_name(typeName(field));
+    if (field.key == "model_dir")
+        takeLocalName(*given.option);
     if (!isList(field))
         given.option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::Throw);
 }

@@ -1,6 +1,7 @@
 // `millrace tokenize`: ids of a text, one JSON object per input.
 
 #include "app/cli/commands.h"
+#include "app/cli/local_name.h"
 #include "core/base/file.h"
 #include "core/exchange/gguf_folder.h"
 #include "core/tokenizer/tokenizer.h"
@@ -182,8 +183,10 @@ void addTokenize(CLI::App& app, Action& action)
 {
     auto options = std::make_shared<TokenizeOptions>();
     CLI::App* command = app.add_subcommand("tokenize", "Ids of a text");
-    command->add_option("--model", options->model, "Model folder, GGUF file or tokenizer file")
-        ->required();
+    takeLocalName(*command
+                       ->add_option("--model", options->model,
+                           "Model folder, GGUF file, tokenizer file, or a name of `models`")
+                       ->required());
     auto* text = command->add_option("--text", options->text, "The text");
     command->add_option("--text-file", options->textFile, "A file, or - for standard input")
         ->excludes(text);
