@@ -55,6 +55,7 @@ class TestLocalModels : public QObject
     Q_OBJECT
 
 private Q_SLOTS:
+    void init(); // no place is that of whoever runs the tests
     void everyStoreIsLookedAt();
     void lookingChangesNothing();
     void placesThatAreNotThereAreTold();
@@ -68,6 +69,13 @@ private Q_SLOTS:
     void licencesOfReadmes_data();
     void licencesOfReadmes();
 };
+
+void TestLocalModels::init()
+{
+    for (const char* name : {"HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME",
+             "XDG_CACHE_HOME", "OLLAMA_MODELS"})
+        qunsetenv(name);
+}
 
 void TestLocalModels::everyStoreIsLookedAt()
 {
@@ -200,9 +208,6 @@ void TestLocalModels::theEnvironmentNamesPlaces()
     QVERIFY(isThere(places.lmStudio, "/home/miller/.lmstudio/models"));
     QVERIFY(isThere(places.lmStudio, "/home/miller/.cache/lm-studio/models"));
     QCOMPARE(places.folders, (std::vector<std::string>{"/mine"}));
-    for (const char* name :
-        {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME", "OLLAMA_MODELS"})
-        qunsetenv(name);
 }
 
 void TestLocalModels::lmStudioNamesItsFolders()
@@ -222,8 +227,6 @@ void TestLocalModels::lmStudioNamesItsFolders()
 
 void TestLocalModels::withoutAHomeTheSystemsPlacesRemain()
 {
-    qunsetenv("HOME");
-
     const ModelPlaces places = usualModelPlaces();
 
     QVERIFY(places.huggingFace.empty());
