@@ -298,7 +298,9 @@ private Q_SLOTS:
             run = get(cache);
             isDone = true;
         });
-        while (m_notes == before) // it waits
+        QElapsedTimer timer;
+        timer.start();
+        while (m_notes == before && timer.elapsed() < 20'000) // until it waits
             std::this_thread::yield();
         QVERIFY(!isDone);
 
