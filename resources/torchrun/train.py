@@ -49,8 +49,11 @@ def load_model(job):
     """The whole model on the CPU. Its tensors are mapped from the files, not read, until they are cut."""
     is_lora = job["method"] == "lora"
     config = AutoConfig.from_pretrained(HERE / "model")
+    for field in vars(config):
+        if field.endswith("dropout"):  # the run leaves out the dropout of a model's configuration
+            setattr(config, field, 0.0)
     model = AutoModelForCausalLM.from_pretrained(
-        HERE / "model", dtype="auto" if is_lora and job["precision"] == "bf16" else torch.float32,
+        HERE / "model", config=config, dtype="auto" if is_lora and job["precision"] == "bf16" else torch.float32,
         # Only this one caps the scores of attention.
         attn_implementation="eager" if getattr(config, "attn_logit_softcapping", None) else "sdpa")
     if is_lora:
