@@ -41,6 +41,7 @@ private Q_SLOTS:
     void commandsMakeNoConnection_data();
     void commandsMakeNoConnection();
     void theWindowMakesNoConnection();
+    void theOneCommandThatConnectsIsEnded();
 
 private:
     static Watched watch(const QStringList& command)
@@ -108,6 +109,15 @@ void TestPrivacy::theWindowMakesNoConnection()
     process.terminate();
     const Watched done = end(process, 60'000);
     QVERIFY2(done.exited && done.code == 0, done.errors.constData());
+}
+
+// Port 9 of this machine, where nobody listens, would refuse the connection.
+void TestPrivacy::theOneCommandThatConnectsIsEnded()
+{
+    qputenv("HF_ENDPOINT", "http://127.0.0.1:9");
+    qputenv("HF_HOME", m_rig.path("hub").toUtf8());
+    const Watched done = watch({QStringLiteral(MR_MILLRACE), "get", "people/tiny-model", "--yes"});
+    QVERIFY2(!done.exited && done.code == SIGSYS, done.errors.constData());
 }
 
 MR_TEST(TestPrivacy)
