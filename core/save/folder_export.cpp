@@ -7,8 +7,6 @@
 #include "core/save/opened_model.h"
 #include "core/save/written_aside.h"
 
-#include <algorithm>
-#include <memory>
 #include <string>
 #include <system_error>
 
@@ -17,30 +15,6 @@ namespace mr {
 namespace fs = std::filesystem;
 
 namespace {
-
-// Does the folder hold what `model` reads?
-Status readBack(const fs::path& folder, OpenedModel& opened, MasterReader& model)
-{
-    const ParamTable& table = opened.table();
-    MR_ASSIGN(const auto written, openWeights(folder, opened.config(), table));
-    MasterPiece mine;
-    MasterPiece theirs;
-    const NamedTensor* tensor = nullptr;
-    const auto compare = [&](std::int64_t first, const MasterView& view) -> Status {
-        const MasterView got = theirs.view(std::ssize(view.high));
-        MR_TRY(written->read(tensor->group, first, got));
-        if (std::ranges::equal(got.high, view.high) && std::ranges::equal(got.low, view.low))
-            return {};
-        return Status::error(
-            ErrorKind::DataCorrupt, folder.string() + ": " + tensor->name +
-                                        " was read back with other values than were written");
-    };
-    for (const NamedTensor& each : table.tensors) {
-        tensor = &each;
-        MR_TRY(forPieces(model, {each.group, each.first, each.count()}, mine, compare));
-    }
-    return {};
-}
 
 Result<FolderReport> writeFolder(
     const ModelPlace& place, const fs::path& folder, ExportType type, const FolderOptions& options)
@@ -54,7 +28,8 @@ Result<FolderReport> writeFolder(
     MR_ASSIGN(const std::string taught, place.chatTemplate());
     if (!taught.empty())
         MR_TRY(replaceFile(folder / "chat_template.jinja", taught));
-    MR_TRY(readBack(folder, opened, model));
+    MR_ASSIGN(const auto written, openWeights(folder, opened.config(), opened.table()));
+    MR_TRY(compareWritten(folder, opened.table(), model, *written));
     return FolderReport{type, opened.isNf4(), count};
 }
 

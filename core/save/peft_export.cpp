@@ -5,7 +5,6 @@
 #include "core/save/opened_model.h"
 #include "core/save/written_aside.h"
 
-#include <algorithm>
 #include <string_view>
 
 namespace mr {
@@ -25,26 +24,6 @@ std::string nameOnHub(const std::string& model)
     if (const std::size_t at = name.find("--"); at != std::string::npos)
         name.replace(at, 2, "/");
     return name;
-}
-
-Status comparePeft(const fs::path& folder, const ParamTable& table, MasterReader& adapter)
-{
-    MR_ASSIGN(const auto written, openPeftWeights(folder, table));
-    MasterPiece mine;
-    MasterPiece theirs;
-    for (const NamedTensor& tensor : table.tensors)
-        MR_TRY(forPieces(adapter, {tensor.group, tensor.first, tensor.count()}, mine,
-            [&](std::int64_t first, const MasterView& view) -> Status {
-                const MasterView got = theirs.view(std::ssize(view.high));
-                MR_TRY(written->read(tensor.group, first, got));
-                if (std::ranges::equal(got.high, view.high) &&
-                    std::ranges::equal(got.low, view.low))
-                    return {};
-                return Status::error(ErrorKind::DataCorrupt,
-                    folder.string() + ": " + tensor.name +
-                        " was read back with other values than were written");
-            }));
-    return {};
 }
 
 std::uint64_t bytesOf(const fs::path& folder)
@@ -79,13 +58,15 @@ Result<AdapterReport> exportPeft(const ModelPlace& place, const fs::path& out, E
     RoundedModel adapter(table, opened.adapter(), type);
     MR_ASSIGN(const std::string taught, place.chatTemplate());
     AdapterReport report{modulesOf(table), config.base, 0};
-    MR_TRY(writeAside(out, [&](const fs::path& folder) -> Status {
+    const auto write = [&](const fs::path& folder) -> Status {
         MR_TRY(savePeft(folder, config, table, adapter, type));
         if (!taught.empty())
             MR_TRY(replaceFile(folder / "chat_template.jinja", taught));
         report.bytes = bytesOf(folder);
-        return comparePeft(folder, table, adapter);
-    }));
+        MR_ASSIGN(const auto written, openPeftWeights(folder, table));
+        return compareWritten(folder, table, adapter, *written);
+    };
+    MR_TRY(writeAside(out, write));
     if (config.settings.nf4Base)
         report.notes.emplace_back("It was trained beside the model in NF4: load that in 4 bits "
                                   "(bitsandbytes, nf4) to have its answers.");

@@ -2,6 +2,7 @@
 
 #include "core/base/file.h"
 
+#include <algorithm>
 #include <string>
 #include <system_error>
 
@@ -31,6 +32,28 @@ Status writeAside(const fs::path& out, const std::function<Status(const fs::path
         return syncFolder(final.parent_path());
     fs::remove_all(made, error);
     return status;
+}
+
+Status compareWritten(
+    const fs::path& file, const ParamTable& table, MasterReader& made, MasterReader& written)
+{
+    MasterPiece mine;
+    MasterPiece theirs;
+    const NamedTensor* tensor = nullptr;
+    const auto compare = [&](std::int64_t first, const MasterView& view) -> Status {
+        const MasterView got = theirs.view(std::ssize(view.high));
+        MR_TRY(written.read(tensor->group, first, got));
+        if (std::ranges::equal(got.high, view.high) && std::ranges::equal(got.low, view.low))
+            return {};
+        return Status::error(
+            ErrorKind::DataCorrupt, file.string() + ": " + tensor->name +
+                                        " was read back with other values than were written");
+    };
+    for (const NamedTensor& each : table.tensors) {
+        tensor = &each;
+        MR_TRY(forPieces(made, {each.group, each.first, each.count()}, mine, compare));
+    }
+    return {};
 }
 
 } // namespace mr
