@@ -6,6 +6,7 @@
 #include "core/job/job_source.h"
 #include "core/job/job_text.h"
 #include "core/job/job_weights.h"
+#include "core/save/written_aside.h"
 
 #include <array>
 #include <system_error>
@@ -78,26 +79,12 @@ Result<JobReport> writeJob(const JobSource& source, const fs::path& job)
 
 Result<JobReport> exportJob(const fs::path& run, const fs::path& out)
 {
-    std::error_code error;
-    const fs::path whole = fs::absolute(out, error).lexically_normal();
-    const fs::path folder = whole.has_filename() ? whole : whole.parent_path();
-    if (fs::exists(folder, error))
-        return Status::error(ErrorKind::InvalidArgument,
-            folder.string() + ": is there already; name a folder that is not");
-    MR_ASSIGN(const JobSource source, openJobSource(run));
-    const fs::path temporary = folder.parent_path() / ("." + folder.filename().string() + ".part");
-    fs::remove_all(temporary, error);
-    auto report = writeJob(source, temporary);
-    if (report.ok())
-        fs::rename(temporary, folder, error);
-    if (!report.ok() || error) {
-        const std::string why = error.message();
-        fs::remove_all(temporary, error);
-        return report.ok()
-                   ? Status::error(ErrorKind::Io, "rename to " + folder.string() + ": " + why)
-                   : report.status();
-    }
-    MR_TRY(syncFolder(folder.parent_path()));
+    JobReport report;
+    MR_TRY(writeAside(out, [&](const fs::path& job) -> Status {
+        MR_ASSIGN(const JobSource source, openJobSource(run));
+        MR_ASSIGN(report, writeJob(source, job));
+        return {};
+    }));
     return report;
 }
 

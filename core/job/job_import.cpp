@@ -5,6 +5,7 @@
 #include "core/job/job_text.h"
 #include "core/model/peft_folder.h"
 #include "core/save/run_files.h"
+#include "core/save/written_aside.h"
 #include "core/telemetry/run_folder.h"
 #include "core/telemetry/step_json.h"
 
@@ -158,22 +159,12 @@ Result<ImportReport> importJob(
     std::error_code error;
     const fs::path whole = fs::absolute(folder, error).lexically_normal();
     const fs::path final = whole.has_filename() ? whole : whole.parent_path();
-    if (fs::exists(final, error))
-        return refuseImport(final.string() + ": is there already; name a folder that is not");
-    MR_ASSIGN(JobResult result, readResult(jobOut));
-    const fs::path part = final.parent_path() / ("." + final.filename().string() + ".part");
-    fs::remove_all(part, error);
-    auto report = importInto(result, part, final, options);
-    if (report.ok())
-        fs::rename(part, final, error);
-    if (!report.ok() || error) {
-        const std::string why = error.message();
-        fs::remove_all(part, error);
-        return report.ok()
-                   ? Status::error(ErrorKind::Io, "rename to " + final.string() + ": " + why)
-                   : report.status();
-    }
-    MR_TRY(syncFolder(final.parent_path()));
+    ImportReport report;
+    MR_TRY(writeAside(final, [&](const fs::path& part) -> Status {
+        MR_ASSIGN(JobResult result, readResult(jobOut));
+        MR_ASSIGN(report, importInto(result, part, final, options));
+        return {};
+    }));
     return report;
 }
 
