@@ -24,7 +24,7 @@ Result<std::optional<ChatFormat>> formatOf(const ModelPlace& place, const Tokeni
     return std::optional(std::move(format));
 }
 
-// What a model without a template, or with another kind of one, has to say.
+// A model without a template, or with one that has no equal, gets none, and a note.
 Status addTemplate(const ModelPlace& place, const Tokenizer& tokenizer, Modelfile& file,
     std::vector<std::string>& notes)
 {

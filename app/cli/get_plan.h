@@ -1,4 +1,4 @@
-// What `millrace get` would fetch, shown before it does; and the question whether it may.
+// The plan of `millrace get`, shown before anything is fetched, and the question whether it may.
 //
 // Threads  The main thread.
 

@@ -167,7 +167,7 @@ private:
         found->second.exchange->putHead(headOfReply(*found->second.reply));
     }
 
-    // What Qt still holds is bounded, and goes past the exchange's limit.
+    // The rest that Qt holds is bounded, and goes past the exchange's limit.
     void finish(std::uint64_t id)
     {
         const auto found = m_running.find(id);

@@ -63,7 +63,7 @@ bool readPlain(const std::vector<std::string>& texts, OllamaTemplate& out)
     return true;
 }
 
-// The same turns behind a system text.
+// These turns behind a system text.
 bool readSystem(const std::vector<std::string>& texts, OllamaTemplate& out)
 {
     if (texts.size() != 5 || texts[2] != out.assistant || texts[3] != out.user ||

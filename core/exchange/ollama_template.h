@@ -33,7 +33,7 @@ struct OllamaTemplate {
 
     // The template of Go.
     std::string text() const;
-    // What Ollama makes of the messages.
+    // The messages as Ollama writes them.
     std::string render(const nlohmann::ordered_json& messages) const;
 };
 

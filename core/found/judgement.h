@@ -1,6 +1,6 @@
-// What can be done with a model folder or a GGUF file, and why no more.
+// A model folder or a GGUF file judged: what can be done with it, and why no more.
 //
-// The same readers as those of training and asking look at configs, headers and tokenizers; no
+// The readers of training and asking look at configs, headers and tokenizers; no
 // weight is read and nothing is written. Whether a model fits this machine is not asked.
 //
 // Threads  Any; blocks on files.

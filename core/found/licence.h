@@ -15,7 +15,7 @@ namespace mr {
 // license_name or license of the front matter of a README.md.
 std::string licenceOfReadme(std::string_view text);
 
-// Of README.md, or else the first line of the file LICENSE.
+// The licence that README.md names, or else the first line of the file LICENSE.
 std::string licenceOfFolder(const std::filesystem::path& folder);
 
 // general.license.name or general.license.

@@ -1,4 +1,4 @@
-// Where the hub is, and the token that it knows the user by.
+// The address of the hub, and the token that it knows the user by.
 //
 // HF_ENDPOINT names the hub. HF_TOKEN is the token, else the file that HF_TOKEN_PATH names, else
 // $HF_HOME/token. Keyrings are not read. A token goes over https, or to this machine itself, and to

@@ -23,7 +23,7 @@ namespace mr {
 class HubHash
 {
 public:
-    // Of a file of that length.
+    // For a file of that length.
     static Result<HubHash> begin(const HubFile& file);
 
     Status add(std::span<const std::byte> piece);

@@ -1,4 +1,4 @@
-// What a job made, brought home: its out/ folder becomes a run folder.
+// The result of a job, brought home: its out/ folder becomes a run folder.
 //
 //     FOLDER/
 //         model/ or adapter/   as a run leaves them; of an adapter with the path of its model here

@@ -70,7 +70,7 @@ std::int64_t inputsOf(const TokenSet& set, std::int64_t row)
         });
 }
 
-// What is known of a row once it was drawn.
+// One row, as it is known once it was drawn.
 struct DrawnRow {
     std::int32_t number = 0;
     std::int64_t trained = 0;

@@ -20,8 +20,8 @@
 
 namespace mr {
 
-// What a checkpoint of a whole model or of some layers trained, in F32: BF16 weights in model/ with
-// the low halves of state/.
+// The weights that a checkpoint of a whole model or of some layers trained, in F32: BF16 weights in
+// model/ with the low halves of state/.
 Result<std::unique_ptr<MasterReader>> openCheckpointMaster(const JobSource& source);
 
 // A trained tensor: its name where PyTorch holds it, its elements in a group, and whether weight

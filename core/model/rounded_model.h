@@ -1,7 +1,7 @@
 // A model in the type of a file that is written: every tensor rounded once, ties to even, but for
 // the wide ones, which stay in F32.
 //
-// What it reads is exact in both halves, so that a file of that type is equal to it.
+// Its values are exact in both halves, so that a file of that type is equal to it.
 //
 // Threads    One thread; blocks on the reader.
 // Ownership  Borrows table and reader, which outlive it.

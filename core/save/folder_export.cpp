@@ -39,7 +39,7 @@ Result<FolderReport> exportFolder(
     const ModelPlace& place, const fs::path& out, const FolderOptions& options)
 {
     MR_ASSIGN(const ModelConfig config, readModelConfig(place.model));
-    // Of a GGUF file, whose config names no type, BF16.
+    // The config of a GGUF file names no type; its weights become BF16.
     const bool isWide =
         config.dtype == "float32" || (config.dtype.empty() && ggufOf(place.model).empty());
     const ExportType type = options.type.value_or(isWide ? ExportType::F32 : ExportType::BF16);

@@ -25,7 +25,7 @@ Status refuseAdapter(std::string message)
     return Status::error(ErrorKind::InvalidArgument, std::move(message));
 }
 
-// What the file has of one module: some rows of B, and A whole.
+// The part that the file has of one module: some rows of B, and A whole.
 struct AdapterPair {
     const GgufEntry* entry = nullptr;
     const AdapterModule* module = nullptr;

@@ -38,7 +38,7 @@ public:
     MasterReader& whole() { return m_merged ? *m_merged : base(); }
     // The model beside the adapter.
     MasterReader& unmerged() const { return base(); }
-    // Of what whole() has read.
+    // Counts what whole() has read.
     MergeCount count() const { return m_merged ? m_merged->count() : MergeCount(); }
     // Of the adapter, and its weights. Precondition: hasAdapter().
     const ParamTable& trainedTable() const noexcept { return m_table; }
