@@ -49,6 +49,7 @@ public:
     Status body(std::span<const std::byte> piece) override;
     Status end() override;
     bool wantsAnotherTry() const override { return m_wantsAnotherTry; }
+    bool isWhole() const override { return isComplete(); }
     std::uint64_t receivedBytes() const override { return m_received; }
 
 private:

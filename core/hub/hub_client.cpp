@@ -176,7 +176,7 @@ HubClient::Try HubClient::judge(
         return {relay.status(), body.wantsAnotherTry()};
     if (status != 0 && !isTaken(status))
         return refused(subject, relay);
-    if (outcome.fault != HttpFault::None || status == 0)
+    if (status == 0 || (outcome.fault != HttpFault::None && !body.isWhole()))
         return judgeFault(outcome, relay.reply().host);
     const Status end = body.end();
     return {end, !end.ok() && body.wantsAnotherTry()};

@@ -59,6 +59,8 @@ public:
     virtual Status body(std::span<const std::byte> piece) = 0;
     virtual Status end() = 0; // after the last byte
     virtual bool wantsAnotherTry() const = 0;
+    // All bytes are here, although the answer did not end as it should.
+    virtual bool isWhole() const { return false; }
     virtual std::uint64_t receivedBytes() const = 0; // in all tries
 };
 

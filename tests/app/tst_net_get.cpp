@@ -22,6 +22,8 @@ namespace {
 
 constexpr const char* kModel = "model.safetensors";
 constexpr std::size_t kHalf = 150'000;
+constexpr milliseconds kImpatient(500);  // with a hub that sends nothing
+constexpr milliseconds kPatient(20'000); // with all others, however busy this machine is
 
 std::string listOf(const std::string& entry)
 {
@@ -94,6 +96,7 @@ class TestNetGet : public QObject
     std::unique_ptr<HttpTransport> m_network;
     std::map<std::string, Fault> m_faults;
     int m_caches = 0;
+    milliseconds m_stall = kPatient;
 
     struct Run {
         Status status;
@@ -106,7 +109,7 @@ class TestNetGet : public QObject
     {
         HubSettings settings{{parseUrl(address).value(), token, false}, cache, {}};
         settings.limits.firstWait = milliseconds(1);
-        settings.limits.stall = milliseconds(150);
+        settings.limits.stall = m_stall;
         settings.limits.attempts = 3;
         Run run;
         HubCallbacks callbacks;
@@ -200,7 +203,7 @@ class TestNetGet : public QObject
             to("/api/models/org/tiny/revision/main?blobs=true"));
         addList("list nowhere", 0, "without saying where to", {302, {}, ""});
         addList("list to a file", 0, "redirects wrongly", to("file:///etc/passwd"));
-        addList("list silent", 0, "sent nothing for 0.15 s", {0, {}, "", HttpFault::Stalled});
+        addList("list silent", 0, "sent nothing for 0.5 s", {0, {}, "", HttpFault::Stalled});
         addList(
             "list stalls once", 1, "", {200, {{"content-length", "99"}}, "{", HttpFault::Stalled});
         addList("list hangs up", 0, "was cut", {0, {}, "", HttpFault::Cut});
@@ -217,7 +220,7 @@ class TestNetGet : public QObject
         addFile("file 503 once", 1, "", {503, {}, "x"});
         addFile("file cut once", 1, "", half(HttpFault::Cut));
         addFile("file stalls once", 1, "", half(HttpFault::Stalled));
-        addFile("file silent", 0, "sent nothing for 0.15 s", {0, {}, "", HttpFault::Stalled});
+        addFile("file silent", 0, "sent nothing for 0.5 s", {0, {}, "", HttpFault::Stalled});
         addFile(
             "file too short", 0, "it has 5 bytes, and the list says 300000", {200, {}, "short"});
         addFile("file too long", 0, "it has 300001 bytes, and", {200, {}, whole + "x"});
@@ -311,6 +314,7 @@ private Q_SLOTS:
         QFETCH(QString, name);
         const Fault& fault = m_faults.at(name.toStdString());
         const std::string cache = m_folder.path("cache" + std::to_string(++m_caches));
+        m_stall = name.contains("stall") || name.contains("silent") ? kImpatient : kPatient;
         {
             HubServer hub({}, [&](const ServedRequest& request) -> std::optional<FakeAnswer> {
                 const bool isMeant = fault.isList ? request.target.starts_with("/api/")
@@ -325,6 +329,7 @@ private Q_SLOTS:
                 QVERIFY(!run.status.ok() && contains(run.status.message(), fault.words));
             QVERIFY(isAllRight(cache, run.status.ok()));
         }
+        m_stall = kPatient;
         HubServer healthy;
         const Run second = get(healthy.address(), cache);
         QVERIFY2(second.status.ok(), second.status.message().c_str());

@@ -136,6 +136,20 @@ private Q_SLOTS:
             "../../../../blobs/" + hubFileOf(repo.files[0]).hash);
     }
 
+    // All bytes came, and the connection was cut before it was closed.
+    void aWholeFileIsNotAskedForAgain()
+    {
+        const FakeFile model = FakeRepo().files[1];
+        const Run run = get(newCache(), tiny(), {}, [&](const HttpUrl& url, const HttpRequest&) {
+            return url.path.ends_with(model.path)
+                       ? std::optional(FakeAnswer{200, {}, model.content, HttpFault::Stalled})
+                       : std::nullopt;
+        });
+        QVERIFY2(run.status.ok(), run.status.message().c_str());
+        QVERIFY(isWhole(run.plan.folder));
+        QCOMPARE(run.requests.size(), std::size_t{4}); // the list and three files
+    }
+
     void theSecondTimeOnlyTheListIsAskedFor()
     {
         const std::string cache = newCache();
