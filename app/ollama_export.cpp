@@ -37,8 +37,8 @@ Status addTemplate(const ModelPlace& place, const Tokenizer& tokenizer, Modelfil
     const std::string bos = tokenizer.bos() >= 0 ? tokenizer.piece(tokenizer.bos()) : "";
     Result<std::optional<OllamaTemplate>> learned = learnOllamaTemplate(*format, bos);
     if (!learned.ok() || !learned.value().has_value()) {
-        notes.emplace_back("The chat template has no equal in the Modelfile: Ollama 0.30 and newer "
-                           "run the one in the GGUF file, older ones do not chat with it.");
+        notes.emplace_back("The chat template has no equal in the Modelfile: newer versions of "
+                           "Ollama run the one in the GGUF file, older ones do not chat with it.");
         return {};
     }
     const OllamaTemplate& found = *learned.value();
@@ -87,7 +87,6 @@ Result<GgufOutcome> writeOllamaFolder(const GgufRequest& request)
             request.out.string() + ": is there already; name a folder that is not");
     fs::path failed = request.out;
     failed += ".failed";
-    fs::remove_all(failed, error);
     std::vector<std::string> notes;
     MR_ASSIGN(const Modelfile modelfile, modelfileOf(place, notes));
     MR_ASSIGN(const std::string text, modelfile.text());

@@ -107,7 +107,7 @@ const ArchitectureTraits* findModelType(std::string_view modelType) noexcept;
 // Why an architecture without a row is not trained, and one to take instead: "is not supported
 // yet: ...".
 std::string unsupportedReason(std::string_view name);
-// The same with all that are supported. One sentence.
+// As above, with all that are supported. One sentence.
 std::string unsupportedWords(std::string_view name);
 
 } // namespace mr

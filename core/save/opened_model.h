@@ -40,7 +40,7 @@ public:
     MasterReader& unmerged() const { return base(); }
     // Counts what whole() has read.
     MergeCount count() const { return m_merged ? m_merged->count() : MergeCount(); }
-    // Of the adapter, and its weights. Precondition: hasAdapter().
+    // The table and the weights of the adapter. Precondition: hasAdapter().
     const ParamTable& trainedTable() const noexcept { return m_table; }
     MasterReader& adapter() const { return *m_adapter; }
 

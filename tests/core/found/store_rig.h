@@ -46,7 +46,7 @@ inline const std::string& smallGguf()
     return bytes;
 }
 
-// Of metadata alone.
+// Reads metadata alone.
 inline std::string ggufOf(const GgufValues& values)
 {
     const Folder out;

@@ -36,7 +36,7 @@ void put(const fs::path& file, const std::string& text)
     std::ofstream(file) << text;
 }
 
-// What train.py leaves where it changes no weight.
+// The folder that train.py leaves where it changes no weight.
 fs::path finished(RunRig& rig, const RunSpec& spec, const Folder& folder)
 {
     const fs::path job = folder.path("job");
