@@ -77,6 +77,7 @@ QNetworkRequest requestOf(const HttpRequest& request)
     made.setAttribute(QNetworkRequest::CookieLoadControlAttribute, QNetworkRequest::Manual);
     made.setAttribute(QNetworkRequest::CookieSaveControlAttribute, QNetworkRequest::Manual);
     made.setAttribute(QNetworkRequest::AuthenticationReuseAttribute, QNetworkRequest::Manual);
+    made.setRawHeader("User-Agent", "millrace/" MR_NET_VERSION);
     for (const HttpHeader& header : request.headers)
         made.setRawHeader(
             QByteArray::fromStdString(header.name), QByteArray::fromStdString(header.value));

@@ -1,5 +1,6 @@
 #include "core/found/hugging_face_cache.h"
 
+#include "core/base/hub_folder.h"
 #include "core/found/judgement.h"
 #include "core/found/licence.h"
 
@@ -18,24 +19,19 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view kRepoPrefix = "models--";
+constexpr std::string_view kModels = "models";
 constexpr std::string_view kMain = "main";
 constexpr std::uint64_t kMostRefBytes = 200;
 constexpr std::size_t kCommitShown = 12;
 
-bool isRepo(const fs::path& folder)
-{
-    return folder.filename().string().starts_with(kRepoPrefix);
-}
-
-// "models--Qwen--Qwen3-0.6B" -> "Qwen/Qwen3-0.6B"
 std::string repoName(const fs::path& folder)
 {
-    constexpr std::string_view kSlash = "--";
-    std::string name = folder.filename().string().substr(kRepoPrefix.size());
-    for (std::size_t at = name.find(kSlash); at != std::string::npos; at = name.find(kSlash))
-        name.replace(at, kSlash.size(), "/");
-    return name;
+    return hubNameOf(kModels, folder.filename().string());
+}
+
+bool isRepo(const fs::path& folder)
+{
+    return !repoName(folder).empty();
 }
 
 // Names by the revision that they stand for; main comes before any other name.

@@ -122,7 +122,6 @@ HubClient::Try HubClient::tryOnce(
     std::string namedHash;
     for (int hop = 0; hop <= m_limits.redirects; ++hop) {
         HttpRequest request{url.text(), body.headers(), m_limits.stall};
-        request.headers.push_back({"User-Agent", "millrace/0.1.0"});
         request.headers.push_back({"Accept-Encoding", "identity"}); // lengths are those of files
         if (!m_endpoint.token.empty() && url.sameOrigin(m_endpoint.url))
             request.headers.push_back({"Authorization", "Bearer " + m_endpoint.token});

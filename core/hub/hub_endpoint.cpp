@@ -97,8 +97,9 @@ Result<fs::path> hubHome(const Environment& environment)
 
 Result<fs::path> hubCache(const Environment& environment)
 {
-    if (const std::string cache = variable(environment, "HF_HUB_CACHE"); !cache.empty())
-        return fs::path(cache);
+    for (const char* name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"}) // the second is the older
+        if (const std::string cache = variable(environment, name); !cache.empty())
+            return fs::path(cache);
     MR_ASSIGN(const fs::path home, hubHome(environment));
     return home / "hub";
 }

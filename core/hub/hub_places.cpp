@@ -1,6 +1,7 @@
 #include "core/hub/hub_places.h"
 
 #include "core/base/file.h"
+#include "core/base/hub_folder.h"
 #include "core/base/whole_file.h"
 
 #include <fmt/format.h>
@@ -30,13 +31,9 @@ Status makeFolder(const fs::path& folder)
     return error ? failed("cannot make the folder", folder, error) : Status();
 }
 
-// "models--organisation--name".
 std::string repoFolder(const HubRequest& request)
 {
-    std::string name = request.kind == HubKind::Model ? "models--" : "datasets--";
-    for (const char c : request.name)
-        name += c == '/' ? std::string("--") : std::string(1, c);
-    return name;
+    return hubFolderOf(request.kind == HubKind::Model ? "models" : "datasets", request.name);
 }
 
 // Beside it and renamed: readers find the old link or the new one.

@@ -4,6 +4,7 @@
 #include "core/job/job_losses.h"
 #include "core/job/job_text.h"
 #include "core/model/peft_folder.h"
+#include "core/save/model_folder.h"
 #include "core/save/run_files.h"
 #include "core/save/written_aside.h"
 #include "core/telemetry/run_folder.h"
@@ -20,7 +21,6 @@ namespace {
 
 constexpr std::uint64_t kMostJobBytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t kMostLossBytes = std::uint64_t{1} << 30;
-constexpr std::uint64_t kMostTemplateText = std::uint64_t{4} << 20;
 
 struct JobResult {
     fs::path out;
@@ -91,11 +91,9 @@ Status importAdapter(JobResult& result, const fs::path& folder)
     result.record.modelDtype = config.dtype;
     result.record.parameters = wholeModel(table).parameters;
     MR_TRY(savePeft(folder / "adapter", peft, table, *adapter, ExportType::F32));
-    const fs::path taught = from / "chat_template.jinja";
-    if (!fs::exists(taught, error))
-        return {};
-    MR_ASSIGN(const std::string text, readWholeFile(taught, kMostTemplateText));
-    return replaceFile(folder / "adapter" / "chat_template.jinja", text);
+    MR_ASSIGN(const std::string taught, ModelPlace{base.string(), from.string()}.chatTemplate());
+    return taught.empty() ? Status()
+                          : replaceFile(folder / "adapter" / "chat_template.jinja", taught);
 }
 
 // The logs that a run folder keeps.

@@ -1,11 +1,10 @@
 #include "core/base/file.h"
+#include "core/base/hub_folder.h"
 #include "core/model/peft_folder.h"
 #include "core/model/rounded_model.h"
 #include "core/save/adapter_export.h"
 #include "core/save/opened_model.h"
 #include "core/save/written_aside.h"
-
-#include <string_view>
 
 namespace mr {
 namespace {
@@ -15,15 +14,12 @@ namespace fs = std::filesystem;
 // "Qwen/Qwen3-0.6B" of ".../models--Qwen--Qwen3-0.6B/snapshots/REVISION"; any other path as it is.
 std::string nameOnHub(const std::string& model)
 {
-    constexpr std::string_view kPrefix = "models--";
     const fs::path folder = fs::path(model).lexically_normal();
-    const std::string cached = folder.parent_path().parent_path().filename().string();
-    if (folder.parent_path().filename() != "snapshots" || !cached.starts_with(kPrefix))
+    if (folder.parent_path().filename() != "snapshots")
         return model;
-    std::string name = cached.substr(kPrefix.size());
-    if (const std::size_t at = name.find("--"); at != std::string::npos)
-        name.replace(at, 2, "/");
-    return name;
+    const std::string name =
+        hubNameOf("models", folder.parent_path().parent_path().filename().string());
+    return name.empty() ? model : name;
 }
 
 std::uint64_t bytesOf(const fs::path& folder)

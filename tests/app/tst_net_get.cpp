@@ -285,6 +285,7 @@ private Q_SLOTS:
         QVERIFY(isAllRight(cache, true));
         QCOMPARE(storage.requests().size(), std::size_t{1});
         QVERIFY(!storage.requests()[0].header("authorization"));
+        QVERIFY(storage.requests()[0].header("user-agent").value_or("").starts_with("millrace/"));
         QVERIFY(contains(run.notes.at(0), "which gets no token"));
     }
 

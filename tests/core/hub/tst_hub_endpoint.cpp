@@ -78,6 +78,8 @@ private Q_SLOTS:
         QCOMPARE(hubCache(of(values)).value().string(), std::string("/x/huggingface/hub"));
         values["HF_HOME"] = "/hf";
         QCOMPARE(hubCache(of(values)).value().string(), std::string("/hf/hub"));
+        values["HUGGINGFACE_HUB_CACHE"] = "/old";
+        QCOMPARE(hubCache(of(values)).value().string(), std::string("/old"));
         values["HF_HUB_CACHE"] = "/c";
         QCOMPARE(hubCache(of(values)).value().string(), std::string("/c"));
         QVERIFY(contains(hubCache(of({})).status().message(), "name one in HF_HOME"));
