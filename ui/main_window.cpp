@@ -6,6 +6,7 @@
 #include "language.h"
 #include "pages/close_question.h"
 #include "pages/compare_page.h"
+#include "pages/export_dialog.h"
 #include "pages/history_page.h"
 #include "pages/home_page.h"
 #include "pages/live_page.h"
@@ -194,6 +195,9 @@ void MainWindow::wireTry()
     };
     connect(m_live, &LivePage::tryRequested, this, show);
     connect(m_history, &HistoryPage::tryRequested, this, show);
+    connect(m_history, &HistoryPage::exportRequested, this, [this](const ExportSubject& subject) {
+        (new ExportDialog(m_services, subject, this))->show();
+    });
     connect(m_feed, &RunFeed::runsReady, m_try, &TryPage::setRuns);
     connect(m_controller, &SessionController::runStarted, m_try, &TryPage::setLive);
     connect(m_controller, &SessionController::runEnded, m_try, [this] { m_try->setLive(0); });

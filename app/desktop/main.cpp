@@ -4,6 +4,7 @@
 
 #include "app/compose.h"
 #include "app/desktop/device_session.h"
+#include "app/exports.h"
 #include "app/try_models.h"
 #include "bridge/app_log.h"
 #include "bridge/stop_signals.h"
@@ -50,6 +51,10 @@ ui::UiServices makeServices(RunStore& store, TryModels& models)
     services.openReader = &RunReader::open;
     services.answer = [&models](const std::string& path, const Prompt& prompt,
                           const AnswerWatch& watch) { return models.answer(path, prompt, watch); };
+    services.exportModel = [&models](const ExportOrder& order, const ExportProgress& progress) {
+        models.release(); // their memory is that of the check
+        return writeExport(order, progress);
+    };
     services.inspectMachine = &inspectWithDevices;
     services.inspectModel = &inspectModel;
     services.inspectDataset = [](const DataSource& source, const std::string& modelDir,

@@ -30,7 +30,7 @@ Result<FolderReport> writeFolder(
         MR_TRY(replaceFile(folder / "chat_template.jinja", taught));
     MR_ASSIGN(const auto written, openWeights(folder, opened.config(), opened.table()));
     MR_TRY(compareWritten(folder, opened.table(), model, *written));
-    return FolderReport{type, opened.isNf4(), count};
+    return FolderReport{type, opened.isNf4(), count, bytesOfFiles(folder)};
 }
 
 } // namespace

@@ -25,9 +25,10 @@
 namespace mr {
 
 struct FolderReport {
-    ExportType type{};  // of the weights that were written
-    bool isNf4 = false; // the adapter is in the model as NF4 holds it
-    MergeCount count;   // without an adapter 0
+    ExportType type{};       // of the weights that were written
+    bool isNf4 = false;      // the adapter is in the model as NF4 holds it
+    MergeCount count;        // without an adapter 0
+    std::uint64_t bytes = 0; // of the files
 };
 
 struct FolderOptions {

@@ -22,15 +22,6 @@ std::string nameOnHub(const std::string& model)
     return name.empty() ? model : name;
 }
 
-std::uint64_t bytesOf(const fs::path& folder)
-{
-    std::uint64_t bytes = 0;
-    std::error_code error;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
-        bytes += entry.file_size(error);
-    return bytes;
-}
-
 std::int64_t modulesOf(const ParamTable& table)
 {
     std::int64_t modules = 0;
@@ -58,7 +49,7 @@ Result<AdapterReport> exportPeft(const ModelPlace& place, const fs::path& out, E
         MR_TRY(savePeft(folder, config, table, adapter, type));
         if (!taught.empty())
             MR_TRY(replaceFile(folder / "chat_template.jinja", taught));
-        report.bytes = bytesOf(folder);
+        report.bytes = bytesOfFiles(folder);
         MR_ASSIGN(const auto written, openPeftWeights(folder, table));
         return compareWritten(folder, table, adapter, *written);
     };

@@ -34,6 +34,15 @@ Status writeAside(const fs::path& out, const std::function<Status(const fs::path
     return status;
 }
 
+std::uint64_t bytesOfFiles(const fs::path& folder)
+{
+    std::uint64_t bytes = 0;
+    std::error_code error;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
+        bytes += entry.file_size(error);
+    return bytes;
+}
+
 Status compareWritten(
     const fs::path& file, const ParamTable& table, MasterReader& made, MasterReader& written)
 {

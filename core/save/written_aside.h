@@ -11,6 +11,7 @@
 
 #include <millrace/status.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 
@@ -19,6 +20,9 @@ namespace mr {
 // `write` makes it under the path that it is given, which lies beside `out` and begins with a dot.
 Status writeAside(const std::filesystem::path& out,
     const std::function<Status(const std::filesystem::path& made)>& write);
+
+// Bytes of the files in a folder; those of folders in it are not counted.
+std::uint64_t bytesOfFiles(const std::filesystem::path& folder);
 
 // Reads all tensors of both. DataCorrupt names the first one of which `written`, which is in
 // `file`, has other values than were made.

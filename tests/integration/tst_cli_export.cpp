@@ -68,7 +68,7 @@ void TestCliExport::aModelBecomesAFileThatAnswersAsItDoes()
     const Finished done = exportTo(m_rig.model.path(), file("model.gguf"), {"--precision", "f32"});
     QVERIFY2(done.code == 0, done.errors.constData());
     const QJsonObject said = done.lines().at(0);
-    QCOMPARE(said["file"].toString(), text(file("model.gguf")));
+    QCOMPARE(said["path"].toString(), text(file("model.gguf")));
     QVERIFY(said["passed"].toBool());
 
     const QJsonObject kept =
@@ -175,7 +175,8 @@ void TestCliExport::wrongInputLeavesNothing_data()
 {
     QTest::addColumn<QStringList>("more");
     QTest::addColumn<QString>("words");
-    QTest::newRow("type") << QStringList{"--precision", "q3_k"} << "q3_k is no type of a GGUF file";
+    QTest::newRow("type") << QStringList{"--precision", "q3_k"}
+                          << "--to gguf has no type q3_k; use auto, q8_0";
     QTest::newRow("check") << QStringList{"--check", "no"} << "--check no is not known";
     QTest::newRow("base") << QStringList{"--base", "original"} << "has no adapter; leave base out";
 }

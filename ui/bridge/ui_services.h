@@ -9,6 +9,7 @@
 
 #pragma once
 
+#include <millrace/export_model.h>
 #include <millrace/library.h>
 #include <millrace/planner.h>
 #include <millrace/run_edits.h>
@@ -38,6 +39,7 @@ struct UiServices {
     // `path` is the folder of a model, a checkpoint or a run.
     std::function<Result<Answer>(const std::string& path, const Prompt&, const AnswerWatch&)>
         answer;
+    std::function<Result<ExportOutcome>(const ExportOrder&, const ExportProgress&)> exportModel;
     std::function<MachineInfo()> inspectMachine;
     std::function<Result<ModelInfo>(const std::string& path)> inspectModel;
     std::function<Result<DatasetInfo>(

@@ -13,12 +13,6 @@
 
 namespace mr::ui {
 
-namespace {
-
-constexpr int kTargetSize = 24; // smallest thing to click on
-
-} // namespace
-
 ChartPanel::ChartPanel(const QString& title, QWidget* content, QWidget* parent)
     : QFrame(parent)
     , m_title(new QLabel(title))

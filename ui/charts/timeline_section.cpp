@@ -23,8 +23,6 @@ namespace mr::ui {
 
 namespace {
 
-constexpr int kTargetSize = 24; // smallest thing to click on
-
 bool sameSteps(const std::vector<TraceInfo>& a, const std::vector<TraceInfo>& b)
 {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(),

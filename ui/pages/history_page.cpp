@@ -342,6 +342,8 @@ void HistoryPage::showContextMenu(const QPoint& at)
     resume->setEnabled(run != nullptr && run->resumable);
     menu.addAction(tr("New run like this"), this, &HistoryPage::repeatSelected)
         ->setEnabled(run != nullptr);
+    menu.addAction(tr("Export…"), this, &HistoryPage::exportSelected)
+        ->setEnabled(run != nullptr && !run->dir.empty());
     menu.addAction(tr("Compare"), this, &HistoryPage::compareSelected)
         ->setEnabled(m_compare->isEnabled());
     menu.addSeparator();

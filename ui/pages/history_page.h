@@ -8,6 +8,7 @@
 
 #include "bridge/ui_services.h"
 #include "models/run_snapshot.h"
+#include "pages/export_dialog.h"
 
 #include <QString>
 #include <QWidget>
@@ -62,6 +63,7 @@ public slots:
 signals:
     void resumeRequested(const QString& runDir);
     void tryRequested(qint64 runId);
+    void exportRequested(const mr::ui::ExportSubject& subject);
     void newRunRequested();
     // A RunSpec: the settings asked for, if the history knows them, else all resolved settings.
     void newRunLikeRequested(const QString& specJson);
@@ -90,6 +92,7 @@ private:
     void repeatSelected();
     void compareSelected();
     void deleteSelected();
+    void exportSelected();
     void editNote(QWidget* field);
     void onEdited();
     void saveLayout() const;

@@ -1,4 +1,4 @@
-// Edits on the History page: names, tags, notes, and runs that are thrown away.
+// Edits on the History page: names, tags, notes, runs that are exported or thrown away.
 
 #include "bridge/run_editor.h"
 #include "bridge/run_feed.h"
@@ -123,6 +123,16 @@ void HistoryPage::deleteSelected()
 {
     if (const std::vector<std::int64_t> ids = m_table->selectedIds(); !ids.empty())
         m_editor->remove(ids);
+}
+
+void HistoryPage::exportSelected()
+{
+    const RunRow* run = m_table->selectedRun();
+    if (run == nullptr || run->dir.empty())
+        return;
+    const Result<RunSpec> spec = runSpecFromJson(run->configJson);
+    emit exportRequested({QString::fromStdString(run->dir), QString::fromStdString(run->name), true,
+        spec.ok() && isAdapterRun(Result(spec).value())});
 }
 
 } // namespace mr::ui

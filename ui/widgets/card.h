@@ -11,6 +11,9 @@ class QVBoxLayout;
 
 namespace mr::ui {
 
+// Pixels: the least width and height of something to click on.
+inline constexpr int kTargetSize = 24;
+
 class Card final : public QFrame
 {
     Q_OBJECT

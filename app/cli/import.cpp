@@ -1,8 +1,7 @@
-#include "app/cli/export_job.h"
+// `millrace import`: a run that went on elsewhere, brought home.
 
 #include "app/cli/commands.h"
 #include "app/compose.h"
-#include "core/job/job_export.h"
 #include "core/job/job_import.h"
 #include "core/run/run_history.h"
 
@@ -67,28 +66,6 @@ int carryOutImport(const ImportCall& call)
 }
 
 } // namespace
-
-int exportTorchrun(const std::string& run, const std::string& out, bool json)
-{
-    auto done = exportJob(run, out);
-    if (!done.ok())
-        return fail(done.status(), json);
-    const JobReport& report = done.value();
-    if (json) {
-        printJson({{"job", out}, {"from_step", report.fromStep}, {"steps", report.steps},
-            {"rows", report.rows}, {"notes", report.notes}});
-        return 0;
-    }
-    printText("%s", fmt::format("{}: continues the run from step {} to {} with torchrun; README.md "
-                                "there says how",
-                        out, report.fromStep, report.steps)
-                        .c_str());
-    for (const std::string& note : report.notes)
-        printText("note: %s", note.c_str());
-    printText("the folder holds the data of the run as tokens: give it to no one who may not read "
-              "that");
-    return 0;
-}
 
 void addImport(CLI::App& app, Action& action)
 {

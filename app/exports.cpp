@@ -1,0 +1,170 @@
+#include "app/exports.h"
+
+#include "app/ollama_export.h"
+#include "core/job/job_export.h"
+#include "core/save/adapter_export.h"
+#include "core/save/folder_export.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace mr::app {
+namespace {
+
+constexpr std::array<std::pair<ExportType, std::string_view>, 3> kTypes = {
+    {{ExportType::F32, "fp32"}, {ExportType::BF16, "bf16"}, {ExportType::F16, "fp16"}}};
+
+Status checkType(const ExportOrder& order)
+{
+    const ExportFormInfo& info = infoOf(order.form);
+    if (order.type == "auto" || std::ranges::find(info.types, order.type) != info.types.end())
+        return {};
+    return Status::error(ErrorKind::InvalidArgument,
+        info.types.empty()
+            ? fmt::format("--to {} has one type of weights; leave --precision out", info.name)
+            : fmt::format("--to {} has no type {}; use {}", info.name, order.type,
+                  fmt::join(info.types, ", ")));
+}
+
+// None: auto.
+std::optional<ExportType> typeOf(const ExportOrder& order)
+{
+    const auto found = std::ranges::find(
+        kTypes, std::string_view(order.type), &std::pair<ExportType, std::string_view>::second);
+    return found == kTypes.end() ? std::nullopt : std::optional(found->first);
+}
+
+std::string nameOf(ExportType type)
+{
+    return std::string(
+        std::ranges::find(kTypes, type, &std::pair<ExportType, std::string_view>::first)->second);
+}
+
+Result<ExportOutcome> writeFolder(const ExportOrder& order, const ExportProgress& /*progress*/)
+{
+    FolderOptions options{typeOf(order), order.original, order.shardBytes};
+    if (options.shardBytes == 0)
+        return Status::error(ErrorKind::InvalidArgument, "files of 0 bytes hold no tensor");
+    MR_ASSIGN(const ModelPlace place, modelPlaceOf(order.model, order.adapter));
+    if (order.form == ExportForm::Merged && place.adapter.empty())
+        return Status::error(ErrorKind::InvalidArgument,
+            place.model + ": has no adapter to merge; use --to safetensors");
+    MR_ASSIGN(const FolderReport report, exportFolder(place, order.out, options));
+    ExportOutcome out{order.out, report.bytes, nameOf(report.type), {}, {}, {}};
+    out.facts.emplace_back("every tensor was read back and is equal");
+    if (report.isNf4)
+        out.notes.emplace_back(
+            "The adapter is in the model as NF4 holds it, beside which it was trained.");
+    if (report.count.elements > 0)
+        out.facts.push_back(fmt::format("{:.1f} % of the {} weights that the adapter changes are "
+                                        "the same in bf16 as before",
+            100.0 * static_cast<double>(report.count.unchanged) /
+                static_cast<double>(report.count.elements),
+            report.count.elements));
+    return out;
+}
+
+ExportOutcome outcomeOf(const ExportOrder& order, AdapterReport report, std::string type)
+{
+    ExportOutcome out{order.out, report.bytes, std::move(type), {}, {}, std::move(report.notes)};
+    out.facts.push_back(
+        fmt::format("the adapter changes {} modules of {}; it was read back and is equal",
+            report.modules, report.base));
+    return out;
+}
+
+Result<ExportOutcome> writePeft(const ExportOrder& order, const ExportProgress& /*progress*/)
+{
+    const ExportType type = typeOf(order).value_or(ExportType::F32);
+    MR_ASSIGN(const ModelPlace place, modelPlaceOf(order.model, order.adapter));
+    MR_ASSIGN(AdapterReport report, exportPeft(place, order.out, type));
+    return outcomeOf(order, std::move(report), nameOf(type));
+}
+
+Result<ExportOutcome> writeGgufAdapter(const ExportOrder& order, const ExportProgress& /*progress*/)
+{
+    MR_ASSIGN(const ModelPlace place, modelPlaceOf(order.model, order.adapter));
+    MR_ASSIGN(AdapterReport report, exportGgufAdapter(place, order.out));
+    return outcomeOf(order, std::move(report), "f32");
+}
+
+std::vector<std::string> factsOf(const GgufOutcome& done)
+{
+    std::vector<std::string> facts;
+    for (const auto& [type, error] : done.report.errors)
+        facts.push_back(fmt::format("{}: {} weights, read back {}", type, error.weights,
+            error.largest == 0.0 ? std::string("equal")
+                                 : fmt::format("with an error of {:.2g} of their size, {:.2g} at "
+                                               "most",
+                                       error.relative, error.largest)));
+    if (done.verdict) {
+        const ExportVerdict& v = *done.verdict;
+        facts.push_back(
+            fmt::format("asked: {} of {} texts become the same tokens; in {} answers {:.1f} % of "
+                        "{} tokens agree, mean KL {:.2g}",
+                v.sameTexts, v.texts, v.prompts, 100.0 * v.agreement(), v.tokens, v.divergence));
+    }
+    return facts;
+}
+
+Result<ExportOutcome> writeGguf(const ExportOrder& order, const ExportProgress& progress)
+{
+    GgufRequest request;
+    request.model = order.model;
+    request.adapter = order.adapter;
+    request.out = order.out;
+    request.form = parseGgufForm(order.type);
+    request.original = order.original;
+    request.asks = order.asks;
+    request.device = order.device;
+    request.threads = order.threads;
+    if (progress)
+        request.progress = [&progress](std::uint64_t done, std::uint64_t all) -> Status {
+            if (progress(done, all))
+                return {};
+            return Status::error(ErrorKind::Cancelled, "stopped; nothing was left behind");
+        };
+    auto made =
+        order.form == ExportForm::Ollama ? writeOllamaFolder(request) : writeCheckedGguf(request);
+    MR_TRY(made.status());
+    const GgufOutcome& done = made.value();
+    return ExportOutcome{done.file.string(), done.report.bytes,
+        std::string(ggufFormName(done.report.form)), factsOf(done), done.faults, done.report.notes};
+}
+
+Result<ExportOutcome> writeJob(const ExportOrder& order, const ExportProgress& /*progress*/)
+{
+    MR_ASSIGN(JobReport report, exportJob(order.model, order.out));
+    ExportOutcome out{order.out, 0, "fp32", {}, {}, std::move(report.notes)};
+    out.facts.push_back(fmt::format("the run goes on from step {} to {}, with {} rows",
+        report.fromStep, report.steps, report.rows));
+    return out;
+}
+
+} // namespace
+
+Result<ExportOutcome> writeExport(const ExportOrder& order, const ExportProgress& progress)
+{
+    MR_TRY(checkType(order));
+    switch (order.form) {
+    case ExportForm::Safetensors:
+    case ExportForm::Merged:
+        return writeFolder(order, progress);
+    case ExportForm::Peft:
+        return writePeft(order, progress);
+    case ExportForm::GgufAdapter:
+        return writeGgufAdapter(order, progress);
+    case ExportForm::Torchrun:
+        return writeJob(order, progress);
+    case ExportForm::Gguf:
+    case ExportForm::Ollama:
+        break;
+    }
+    return writeGguf(order, progress);
+}
+
+} // namespace mr::app

@@ -1,0 +1,16 @@
+// Exports by order of the command line or the window: one function for every form.
+//
+// Threads  One thread; blocks on files and the device. `progress` is called by it.
+// Errors   InvalidArgument: a type that the form has not; those of the form. Cancelled where
+//          `progress` stopped it. Nothing is left behind then.
+
+#pragma once
+
+#include <millrace/export_model.h>
+#include <millrace/status.h>
+
+namespace mr::app {
+
+Result<ExportOutcome> writeExport(const ExportOrder& order, const ExportProgress& progress = {});
+
+} // namespace mr::app
