@@ -44,9 +44,9 @@ std::string nameOf(ExportType type)
         std::ranges::find(kTypes, type, &std::pair<ExportType, std::string_view>::first)->second);
 }
 
-Result<ExportOutcome> writeFolder(const ExportOrder& order, const ExportProgress& /*progress*/)
+Result<ExportOutcome> writeFolder(const ExportOrder& order, const WriteProgress& progress)
 {
-    FolderOptions options{typeOf(order), order.original, order.shardBytes};
+    FolderOptions options{typeOf(order), order.original, order.shardBytes, progress};
     if (options.shardBytes == 0)
         return Status::error(ErrorKind::InvalidArgument, "files of 0 bytes hold no tensor");
     MR_ASSIGN(const ModelPlace place, modelPlaceOf(order.model, order.adapter));
@@ -77,18 +77,18 @@ ExportOutcome outcomeOf(const ExportOrder& order, AdapterReport report, std::str
     return out;
 }
 
-Result<ExportOutcome> writePeft(const ExportOrder& order, const ExportProgress& /*progress*/)
+Result<ExportOutcome> writePeft(const ExportOrder& order, const WriteProgress& progress)
 {
     const ExportType type = typeOf(order).value_or(ExportType::F32);
     MR_ASSIGN(const ModelPlace place, modelPlaceOf(order.model, order.adapter));
-    MR_ASSIGN(AdapterReport report, exportPeft(place, order.out, type));
+    MR_ASSIGN(AdapterReport report, exportPeft(place, order.out, type, progress));
     return outcomeOf(order, std::move(report), nameOf(type));
 }
 
-Result<ExportOutcome> writeGgufAdapter(const ExportOrder& order, const ExportProgress& /*progress*/)
+Result<ExportOutcome> writeGgufAdapter(const ExportOrder& order, const WriteProgress& progress)
 {
     MR_ASSIGN(const ModelPlace place, modelPlaceOf(order.model, order.adapter));
-    MR_ASSIGN(AdapterReport report, exportGgufAdapter(place, order.out));
+    MR_ASSIGN(AdapterReport report, exportGgufAdapter(place, order.out, progress));
     return outcomeOf(order, std::move(report), "f32");
 }
 
@@ -111,7 +111,7 @@ std::vector<std::string> factsOf(const GgufOutcome& done)
     return facts;
 }
 
-Result<ExportOutcome> writeGguf(const ExportOrder& order, const ExportProgress& progress)
+Result<ExportOutcome> writeGguf(const ExportOrder& order, const WriteProgress& progress)
 {
     GgufRequest request;
     request.model = order.model;
@@ -122,12 +122,7 @@ Result<ExportOutcome> writeGguf(const ExportOrder& order, const ExportProgress& 
     request.asks = order.asks;
     request.device = order.device;
     request.threads = order.threads;
-    if (progress)
-        request.progress = [&progress](std::uint64_t done, std::uint64_t all) -> Status {
-            if (progress(done, all))
-                return {};
-            return Status::error(ErrorKind::Cancelled, "stopped; nothing was left behind");
-        };
+    request.progress = progress;
     auto made =
         order.form == ExportForm::Ollama ? writeOllamaFolder(request) : writeCheckedGguf(request);
     MR_TRY(made.status());
@@ -136,9 +131,9 @@ Result<ExportOutcome> writeGguf(const ExportOrder& order, const ExportProgress& 
         std::string(ggufFormName(done.report.form)), factsOf(done), done.faults, done.report.notes};
 }
 
-Result<ExportOutcome> writeJob(const ExportOrder& order, const ExportProgress& /*progress*/)
+Result<ExportOutcome> writeJob(const ExportOrder& order, const WriteProgress& progress)
 {
-    MR_ASSIGN(JobReport report, exportJob(order.model, order.out));
+    MR_ASSIGN(JobReport report, exportJob(order.model, order.out, progress));
     ExportOutcome out{order.out, 0, "fp32", {}, {}, std::move(report.notes)};
     out.facts.push_back(fmt::format("the run goes on from step {} to {}, with {} rows",
         report.fromStep, report.steps, report.rows));
@@ -147,9 +142,14 @@ Result<ExportOutcome> writeJob(const ExportOrder& order, const ExportProgress& /
 
 } // namespace
 
-Result<ExportOutcome> writeExport(const ExportOrder& order, const ExportProgress& progress)
+Result<ExportOutcome> writeExport(const ExportOrder& order, const ExportProgress& watch)
 {
     MR_TRY(checkType(order));
+    const WriteProgress progress = [&watch](std::uint64_t done, std::uint64_t all) -> Status {
+        if (!watch || watch(done, all))
+            return {};
+        return Status::error(ErrorKind::Cancelled, "stopped; nothing was left behind");
+    };
     switch (order.form) {
     case ExportForm::Safetensors:
     case ExportForm::Merged:

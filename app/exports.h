@@ -1,8 +1,8 @@
 // Exports by order of the command line or the window: one function for every form.
 //
-// Threads  One thread; blocks on files and the device. `progress` is called by it.
+// Threads  One thread; blocks on files and the device. `watch` is called by it.
 // Errors   InvalidArgument: a type that the form has not; those of the form. Cancelled where
-//          `progress` stopped it. Nothing is left behind then.
+//          `watch` stopped it. Nothing is left behind then.
 
 #pragma once
 
@@ -11,6 +11,6 @@
 
 namespace mr::app {
 
-Result<ExportOutcome> writeExport(const ExportOrder& order, const ExportProgress& progress = {});
+Result<ExportOutcome> writeExport(const ExportOrder& order, const ExportProgress& watch = {});
 
 } // namespace mr::app

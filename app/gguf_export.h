@@ -33,7 +33,7 @@ struct GgufRequest {
     DeviceChoice device = DeviceChoice::Auto;
     std::int64_t threads = 0;
     DType compute = DType::F32;
-    GgufProgress progress = {};
+    WriteProgress progress = {};
 };
 
 struct GgufOutcome {

@@ -100,11 +100,10 @@ Result<FilePlan> planFile(const GgufValues& values, const std::vector<GgufSource
 class TensorWriter
 {
 public:
-    TensorWriter(WholeFile& file, std::uint64_t dataBytes, const GgufProgress& progress)
+    TensorWriter(WholeFile& file, std::uint64_t dataBytes, const WriteProgress& progress)
         : m_pool(std::clamp(static_cast<int>(physicalCores().size()), 1, kMostThreads), "gguf")
         , m_file(file)
-        , m_dataBytes(dataBytes)
-        , m_progress(progress)
+        , m_meter(dataBytes, progress)
     {
     }
 
@@ -116,9 +115,7 @@ private:
 
     ThreadPool m_pool;
     WholeFile& m_file;
-    const std::uint64_t m_dataBytes;
-    const GgufProgress& m_progress;
-    std::uint64_t m_done = 0;
+    WriteMeter m_meter;
     std::vector<float> m_values;
     std::vector<std::byte> m_bytes;
 };
@@ -165,14 +162,13 @@ void TensorWriter::encode(GgufType type, std::span<const float> values, std::spa
 Status TensorWriter::put(std::span<const std::byte> bytes)
 {
     MR_TRY(m_file.write(bytes));
-    m_done += bytes.size();
-    return m_progress && !bytes.empty() ? m_progress(m_done, m_dataBytes) : Status();
+    return bytes.empty() ? Status() : m_meter.add(bytes.size());
 }
 
 } // namespace
 
 Status writeGguf(const std::filesystem::path& file, const GgufValues& values,
-    const std::vector<GgufSource>& tensors, const GgufProgress& progress)
+    const std::vector<GgufSource>& tensors, const WriteProgress& progress)
 {
     MR_ASSIGN(const FilePlan plan, planFile(values, tensors));
     MR_ASSIGN(WholeFile target, WholeFile::create(file));

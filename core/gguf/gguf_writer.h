@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include "core/base/write_progress.h"
 #include "core/gguf/gguf_type.h"
 #include "core/gguf/gguf_value.h"
 
@@ -30,11 +31,9 @@ struct GgufSource {
     std::function<Status(std::int64_t first, std::span<float> out)> fill;
 };
 
-// Called after every piece with bytes of tensors; an error ends the writing.
-using GgufProgress = std::function<Status(std::uint64_t done, std::uint64_t all)>;
-
 // Temporary file, fsync, rename. The alignment is 32, or what the value general.alignment says.
+// `progress` is told the bytes of tensors.
 Status writeGguf(const std::filesystem::path& file, const GgufValues& values,
-    const std::vector<GgufSource>& tensors, const GgufProgress& progress = {});
+    const std::vector<GgufSource>& tensors, const WriteProgress& progress = {});
 
 } // namespace mr

@@ -61,13 +61,15 @@ std::vector<std::string> notesOf(const JobSource& source)
     return notes;
 }
 
-Result<JobReport> writeJob(const JobSource& source, const fs::path& job)
+Result<JobReport> writeJob(
+    const JobSource& source, const fs::path& job, const WriteProgress& progress)
 {
     const RunSpec& spec = source.spec();
     const BatchShape shape{spec.seqLen, spec.microBatch, spec.accumulate};
     MR_TRY(makeJobFolder(job / "data"));
-    MR_TRY(writeJobModel(source, job));
-    MR_TRY(writeJobMoments(source, job / "state"));
+    WriteMeter meter(jobBytes(source), progress);
+    MR_TRY(writeJobModel(source, job, meter));
+    MR_TRY(writeJobMoments(source, job / "state", meter));
     MR_ASSIGN(const JobOrder order,
         drawOrder(source.data.train, shape, source.progress.sampler, source.stepsLeft()));
     MR_TRY(writeJobRows(job / "data", source.data.train, order, source.data.eval, shape));
@@ -77,12 +79,12 @@ Result<JobReport> writeJob(const JobSource& source, const fs::path& job)
 
 } // namespace
 
-Result<JobReport> exportJob(const fs::path& run, const fs::path& out)
+Result<JobReport> exportJob(const fs::path& run, const fs::path& out, const WriteProgress& progress)
 {
     JobReport report;
     MR_TRY(writeAside(out, [&](const fs::path& job) -> Status {
         MR_ASSIGN(const JobSource source, openJobSource(run));
-        MR_ASSIGN(report, writeJob(source, job));
+        MR_ASSIGN(report, writeJob(source, job, progress));
         return {};
     }));
     return report;

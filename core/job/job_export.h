@@ -18,6 +18,8 @@
 
 #pragma once
 
+#include "core/base/write_progress.h"
+
 #include <millrace/status.h>
 
 #include <cstdint>
@@ -34,6 +36,7 @@ struct JobReport {
     std::vector<std::string> notes; // of what will differ
 };
 
-Result<JobReport> exportJob(const std::filesystem::path& run, const std::filesystem::path& out);
+Result<JobReport> exportJob(const std::filesystem::path& run, const std::filesystem::path& out,
+    const WriteProgress& progress = {});
 
 } // namespace mr

@@ -1,11 +1,9 @@
 // JobSource: a run and its last checkpoint, opened to be continued by another program.
 //
-// Threads  The thread that opens it; blocks on files. Reading and tokenising the data starts
-// threads
-//          of its own.
+// Threads  The thread that opens it; blocks on files. Reading and tokenising the data
+//          starts threads of its own.
 // Errors   InvalidArgument: no run, no checkpoint, other data than the run began with, or a run
-// that
-//          PyTorch cannot continue, with the way out. DataCorrupt names a damaged file.
+//          that PyTorch cannot continue, with the way out. DataCorrupt names a damaged file.
 
 #pragma once
 

@@ -4,6 +4,7 @@
 #include "core/model/peft_folder.h"
 #include "core/model/safetensors.h"
 #include "core/model/weights.h"
+#include "core/save/metered_model.h"
 
 #include <algorithm>
 #include <system_error>
@@ -67,7 +68,7 @@ private:
 };
 
 SafetensorSource momentOf(
-    const JobTensor& tensor, const char* plane, const SafetensorsReader& state)
+    const JobTensor& tensor, const char* plane, const SafetensorsReader& state, WriteMeter& meter)
 {
     SafetensorSource source;
     source.name = tensor.name;
@@ -75,27 +76,36 @@ SafetensorSource momentOf(
     source.shape = tensor.shape;
     source.bytes = sizeof(float) * static_cast<std::uint64_t>(tensor.range.count);
     const std::uint64_t begin = sizeof(float) * static_cast<std::uint64_t>(tensor.range.first);
-    source.fill = [&state, begin, name = planeName(plane, tensor.range.group)](
-                      std::uint64_t offset, std::span<std::byte> out) {
-        return state.readBytes(name, begin + offset, out);
+    source.fill = [&state, &meter, begin, name = planeName(plane, tensor.range.group)](
+                      std::uint64_t offset, std::span<std::byte> out) -> Status {
+        MR_TRY(state.readBytes(name, begin + offset, out));
+        return meter.add(out.size());
     };
     return source;
 }
 
 Status writeMoment(const JobSource& source, const SafetensorsReader& state, const char* plane,
-    const fs::path& file)
+    const fs::path& file, WriteMeter& meter)
 {
     const ParamTable& table = source.setup.table;
     std::vector<SafetensorSource> sources;
     for (const JobTensor& tensor : jobTensors(table)) {
         MR_TRY(checkPlane(state, planeName(plane, tensor.range.group), "F32",
             elementsOf(table, tensor.range.group)));
-        sources.push_back(momentOf(tensor, plane, state));
+        sources.push_back(momentOf(tensor, plane, state, meter));
     }
     return writeSafetensors(file, sources);
 }
 
-Status writeBase(const JobSource& source, const fs::path& job, PeftConfig& config)
+// Of the model beside an adapter: as it is, if that is exact.
+ExportType typeOfBase(const ModelConfig& model)
+{
+    const bool isHalf = model.dtype == "bfloat16" && !model.isNf4 && !model.isFp8;
+    return isHalf ? ExportType::BF16 : ExportType::F32;
+}
+
+Status writeBase(
+    const JobSource& source, const fs::path& job, PeftConfig& config, WriteMeter& meter)
 {
     const RunSpec& spec = source.spec();
     const ModelConfig& model = source.setup.config;
@@ -106,18 +116,19 @@ Status writeBase(const JobSource& source, const fs::path& job, PeftConfig& confi
         return Status::error(ErrorKind::InvalidArgument,
             spec.modelDir +
                 ": is not the model the run began with (its weights differ); put that back");
-    const bool isHalf = model.dtype == "bfloat16" && !model.isNf4 && !model.isFp8;
-    return saveModel(job / "model", model, table, *base,
-        isHalf ? ExportType::BF16 : ExportType::F32, spec.modelDir);
+    const ExportType type = typeOfBase(model);
+    MeteredModel metered(*base, type, meter);
+    return saveModel(job / "model", model, table, metered, type, spec.modelDir);
 }
 
-Status writeAdapter(const JobSource& source, const fs::path& job)
+Status writeAdapter(const JobSource& source, const fs::path& job, WriteMeter& meter)
 {
     const ParamTable& table = source.setup.table;
     PeftConfig config{table.frozen->settings, "model", {}, source.spec().dropout};
-    MR_TRY(writeBase(source, job, config));
+    MR_TRY(writeBase(source, job, config, meter));
     MR_ASSIGN(const auto adapter, openPeftWeights(source.checkpoint / "adapter", table));
-    return savePeft(job / "adapter", config, table, *adapter, ExportType::F32);
+    MeteredModel metered(*adapter, ExportType::F32, meter);
+    return savePeft(job / "adapter", config, table, metered, ExportType::F32);
 }
 
 // The chat template that was taught, beside what was trained.
@@ -155,20 +166,32 @@ std::vector<JobTensor> jobTensors(const ParamTable& trained)
     return tensors;
 }
 
-Status writeJobModel(const JobSource& source, const fs::path& job)
+std::uint64_t jobBytes(const JobSource& source)
+{
+    const ParamTable& table = source.setup.table;
+    const ExportType type = isAdapter(table) ? typeOfBase(source.setup.config) : ExportType::F32;
+    const auto trained = static_cast<std::uint64_t>(table.parameters);
+    const std::uint64_t adapter = isAdapter(table) ? sizeof(float) * trained : 0;
+    const std::uint64_t moments = 2 * sizeof(float) * trained;
+    return static_cast<std::uint64_t>(wholeModel(table).parameters) * bytesOfElement(type) +
+           adapter + moments;
+}
+
+Status writeJobModel(const JobSource& source, const fs::path& job, WriteMeter& meter)
 {
     const ParamTable& table = source.setup.table;
     if (isAdapter(table)) {
-        MR_TRY(writeAdapter(source, job));
+        MR_TRY(writeAdapter(source, job, meter));
         return writeTemplate(source, job / "adapter");
     }
     MR_ASSIGN(const auto master, openCheckpointMaster(source));
-    MR_TRY(saveModel(job / "model", source.setup.config, wholeModel(table), *master,
+    MeteredModel metered(*master, ExportType::F32, meter);
+    MR_TRY(saveModel(job / "model", source.setup.config, wholeModel(table), metered,
         ExportType::F32, source.checkpoint / "model"));
     return writeTemplate(source, job / "model");
 }
 
-Status writeJobMoments(const JobSource& source, const fs::path& folder)
+Status writeJobMoments(const JobSource& source, const fs::path& folder, WriteMeter& meter)
 {
     std::error_code error;
     fs::create_directories(folder, error);
@@ -176,8 +199,8 @@ Status writeJobMoments(const JobSource& source, const fs::path& folder)
         return Status::error(
             ErrorKind::Io, "create folder " + folder.string() + ": " + error.message());
     MR_ASSIGN(const auto state, SafetensorsReader::open(stateFile(source)));
-    MR_TRY(writeMoment(source, state, "m.", folder / "exp_avg.safetensors"));
-    return writeMoment(source, state, "v.", folder / "exp_avg_sq.safetensors");
+    MR_TRY(writeMoment(source, state, "m.", folder / "exp_avg.safetensors", meter));
+    return writeMoment(source, state, "v.", folder / "exp_avg_sq.safetensors", meter);
 }
 
 } // namespace mr

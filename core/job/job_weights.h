@@ -4,10 +4,11 @@
 // Ownership  A reader borrows the table, which outlives it.
 // Errors     DataCorrupt names a file whose state is missing or of another length; else those of
 //            saveModel() and savePeft(). InvalidArgument: the model beside an adapter is another
-//            one than the run began with.
+//            one than the run began with. Those of the meter.
 
 #pragma once
 
+#include "core/base/write_progress.h"
 #include "core/job/job_source.h"
 #include "core/model/master.h"
 
@@ -34,9 +35,12 @@ struct JobTensor {
 };
 std::vector<JobTensor> jobTensors(const ParamTable& trained);
 
+// Of the tensors that the next two write.
+std::uint64_t jobBytes(const JobSource& source);
 // model/, and of an adapter the model as it is, beside adapter/.
-Status writeJobModel(const JobSource& source, const std::filesystem::path& job);
+Status writeJobModel(const JobSource& source, const std::filesystem::path& job, WriteMeter& meter);
 // exp_avg.safetensors and exp_avg_sq.safetensors, with the names of jobTensors().
-Status writeJobMoments(const JobSource& source, const std::filesystem::path& folder);
+Status writeJobMoments(
+    const JobSource& source, const std::filesystem::path& folder, WriteMeter& meter);
 
 } // namespace mr

@@ -5,8 +5,9 @@
 //
 // Threads    One thread; blocks on the reader.
 // Ownership  Borrows table and reader, which outlive it.
-// Errors     Those of the reader. InvalidArgument names a tensor with a number beyond F16's
-// largest. Units      Elements.
+// Errors     Those of the reader. InvalidArgument names a tensor with a number that is beyond the
+//            largest one of F16.
+// Units      Elements.
 
 #pragma once
 

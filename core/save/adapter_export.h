@@ -12,6 +12,7 @@
 
 #pragma once
 
+#include "core/base/write_progress.h"
 #include "core/save/folder_export.h"
 
 #include <millrace/status.h>
@@ -32,10 +33,11 @@ struct AdapterReport {
 
 // In F32, or rounded to `type`. The base is named as the Hub does where it lies in a Hugging Face
 // cache.
-Result<AdapterReport> exportPeft(
-    const ModelPlace& place, const std::filesystem::path& out, ExportType type);
+Result<AdapterReport> exportPeft(const ModelPlace& place, const std::filesystem::path& out,
+    ExportType type, const WriteProgress& progress = {});
 
 // In F32.
-Result<AdapterReport> exportGgufAdapter(const ModelPlace& place, const std::filesystem::path& out);
+Result<AdapterReport> exportGgufAdapter(
+    const ModelPlace& place, const std::filesystem::path& out, const WriteProgress& progress = {});
 
 } // namespace mr

@@ -4,6 +4,7 @@
 #include "core/model/gguf_weights.h"
 #include "core/model/model_config.h"
 #include "core/model/rounded_model.h"
+#include "core/save/metered_model.h"
 #include "core/save/opened_model.h"
 #include "core/save/written_aside.h"
 
@@ -21,7 +22,10 @@ Result<FolderReport> writeFolder(
 {
     OpenedModel opened;
     MR_TRY(opened.open(place, options.original));
-    RoundedModel model(opened.table(), opened.whole(), type);
+    RoundedModel rounded(opened.table(), opened.whole(), type);
+    const auto elements = static_cast<std::uint64_t>(opened.table().parameters);
+    WriteMeter meter(elements * bytesOfElement(type), options.progress);
+    MeteredModel model(rounded, type, meter);
     MR_TRY(saveModel(
         folder, opened.config(), opened.table(), model, type, place.model, options.shardBytes));
     const MergeCount count = opened.count();

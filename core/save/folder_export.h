@@ -12,6 +12,7 @@
 
 #pragma once
 
+#include "core/base/write_progress.h"
 #include "core/model/merged_model.h"
 #include "core/model/weights.h"
 #include "core/save/model_folder.h"
@@ -36,6 +37,7 @@ struct FolderOptions {
     // The weights before they were quantised. InvalidArgument: none are there.
     bool original = false;
     std::uint64_t shardBytes = kShardBytes; // of one file
+    WriteProgress progress = {};
 };
 
 // Every tensor is read back and compared.

@@ -35,8 +35,9 @@ struct AdapterPair {
 class GgufAdapterExport
 {
 public:
-    explicit GgufAdapterExport(const ModelPlace& place)
+    GgufAdapterExport(const ModelPlace& place, const WriteProgress& progress)
         : m_place(place)
+        , m_progress(progress)
     {
     }
 
@@ -47,7 +48,7 @@ public:
         MR_ASSIGN(m_layout, ggufLayout(m_opened.config(), m_opened.table()));
         MR_TRY(findPairs());
         const std::vector<GgufSource> sources = makeSources();
-        MR_TRY(writeGguf(file, values(), sources));
+        MR_TRY(writeGguf(file, values(), sources, m_progress));
         MR_TRY(compare(file));
         std::error_code error;
         AdapterReport report{m_modules, m_place.model, fs::file_size(file, error)};
@@ -231,6 +232,7 @@ private:
     }
 
     const ModelPlace& m_place;
+    const WriteProgress& m_progress;
     OpenedModel m_opened;
     GgufLayout m_layout;
     std::vector<AdapterPair> m_pairs;
@@ -241,13 +243,14 @@ private:
 
 } // namespace
 
-Result<AdapterReport> exportGgufAdapter(const ModelPlace& place, const fs::path& out)
+Result<AdapterReport> exportGgufAdapter(
+    const ModelPlace& place, const fs::path& out, const WriteProgress& progress)
 {
     if (place.adapter.empty())
         return refuseAdapter(place.model + ": has no adapter; export it --to gguf");
     AdapterReport report;
     MR_TRY(writeAside(out, [&](const fs::path& file) -> Status {
-        GgufAdapterExport work(place);
+        GgufAdapterExport work(place, progress);
         MR_ASSIGN(report, work.write(file));
         return {};
     }));

@@ -37,7 +37,7 @@ struct GgufOptions {
     std::optional<GgufForm> form;   // none: F16 where every weight fits, else BF16
     bool original = false;          // as MergeOptions::original
     std::vector<TokenId> ends = {}; // that end an answer beside the tokenizer's end of text
-    GgufProgress progress = {};
+    WriteProgress progress = {};
 };
 
 // How far tensors of one type lie from what they were made of.

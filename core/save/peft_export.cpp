@@ -3,6 +3,7 @@
 #include "core/model/peft_folder.h"
 #include "core/model/rounded_model.h"
 #include "core/save/adapter_export.h"
+#include "core/save/metered_model.h"
 #include "core/save/opened_model.h"
 #include "core/save/written_aside.h"
 
@@ -32,7 +33,8 @@ std::int64_t modulesOf(const ParamTable& table)
 
 } // namespace
 
-Result<AdapterReport> exportPeft(const ModelPlace& place, const fs::path& out, ExportType type)
+Result<AdapterReport> exportPeft(
+    const ModelPlace& place, const fs::path& out, ExportType type, const WriteProgress& progress)
 {
     if (place.adapter.empty())
         return Status::error(ErrorKind::InvalidArgument,
@@ -42,7 +44,9 @@ Result<AdapterReport> exportPeft(const ModelPlace& place, const fs::path& out, E
     MR_ASSIGN(PeftConfig config, readPeftConfig(place.adapter));
     config.base = nameOnHub(place.model);
     const ParamTable& table = opened.trainedTable();
-    RoundedModel adapter(table, opened.adapter(), type);
+    RoundedModel rounded(table, opened.adapter(), type);
+    WriteMeter meter(static_cast<std::uint64_t>(table.parameters) * bytesOfElement(type), progress);
+    MeteredModel adapter(rounded, type, meter);
     MR_ASSIGN(const std::string taught, place.chatTemplate());
     AdapterReport report{modulesOf(table), config.base, 0};
     const auto write = [&](const fs::path& folder) -> Status {

@@ -62,7 +62,7 @@ struct ExportOutcome {
     bool passed() const noexcept { return faults.empty(); }
 };
 
-// False stops, and nothing is left behind. Not called by every form.
+// Bytes of tensors. False stops, and nothing is left behind.
 using ExportProgress = std::function<bool(std::uint64_t done, std::uint64_t all)>;
 
 } // namespace mr
