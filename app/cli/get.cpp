@@ -6,10 +6,8 @@
 #include "app/cli/get_plan.h"
 #include "app/cli/get_progress.h"
 #include "app/cli/stop_on_signal.h"
-#include "app/net_plugin.h"
+#include "app/hub_session.h"
 #include "core/base/clock.h"
-#include "core/base/thread.h"
-#include "core/hub/hub_download.h"
 
 #include <unistd.h>
 
@@ -17,6 +15,7 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <stop_token>
 #include <thread>
 
 namespace mr::app {
@@ -50,15 +49,16 @@ void tell(const std::string& text, bool json)
         say(text);
 }
 
-HubCallbacks callbacksOf(GetProgress& progress, bool json)
+HubWatch watchOf(GetProgress& progress, bool json, const std::stop_token& stop)
 {
-    HubCallbacks callbacks;
-    callbacks.note = [&progress, json](const std::string& text) {
+    HubWatch watch;
+    watch.note = [&progress, json](const std::string& text) {
         progress.end();
         tell(text, json);
     };
-    callbacks.progress = [&progress](const HubProgress& now) { progress.show(nowNs(), now); };
-    return callbacks;
+    watch.progress = [&progress](const HubProgress& now) { progress.show(nowNs(), now); };
+    watch.stop = stop;
+    return watch;
 }
 
 Status consent(const GetOptions& options, const HubPlan& plan, const StopOnSignal& signal)
@@ -71,40 +71,38 @@ Status consent(const GetOptions& options, const HubPlan& plan, const StopOnSigna
     return askForConsent(plan, [&signal] { return signal.isSeen(); });
 }
 
-Result<HubPlan> fetch(const GetOptions& options, HubDownload& download, const StopOnSignal& signal)
+Result<HubPlan> fetch(const GetOptions& options, HubSession& session, const StopOnSignal& signal)
 {
-    MR_ASSIGN(HubPlan plan, download.plan(options.request));
+    MR_ASSIGN(HubPlan plan, session.plan(options.request));
     if (options.json)
         printJson(planEvent(plan));
     else
         printPlan(plan);
     MR_TRY(checkHubSpace(plan));
     MR_TRY(consent(options, plan, signal));
-    MR_TRY(download.run(plan));
+    MR_TRY(session.run(plan));
     return plan;
 }
 
 Result<HubPlan> getNow(const GetOptions& options)
 {
-    HubSettings settings;
-    MR_ASSIGN(settings.endpoint, hubEndpoint(processEnvironment()));
-    if (options.request.into.empty()) {
-        MR_ASSIGN(settings.cache, hubCache(processEnvironment()));
-    }
+    MR_ASSIGN(const HubSettings settings, hubSettings(options.request));
     const StopOnSignal signal;
-    MR_ASSIGN(const auto network, openNetwork());
-    tell("asks " + settings.endpoint.url.shownHost() + " for the list of files of " +
-             options.request.name + (settings.endpoint.token.empty() ? "" : ", with your token"),
-        options.json);
+    std::stop_source stop;
     GetProgress progress = makeProgress(options.json);
-    HubDownload download(*network, settings, callbacksOf(progress, options.json));
-    const std::jthread watch([&](const std::stop_token& stop) {
-        while (!stop.stop_requested() && !signal.isSeen())
+    MR_ASSIGN(const auto session,
+        HubSession::open(settings, watchOf(progress, options.json, stop.get_token())));
+    const HubPeer peer = peerOf(settings);
+    tell("asks " + peer.host + " for the list of files of " + options.request.name +
+             (peer.hasToken ? ", with your token" : ""),
+        options.json);
+    const std::jthread watch([&](const std::stop_token& end) {
+        while (!end.stop_requested() && !signal.isSeen())
             std::this_thread::sleep_for(std::chrono::milliseconds(50));
         if (signal.isSeen())
-            download.cancel();
+            stop.request_stop();
     });
-    Result<HubPlan> done = fetch(options, download, signal);
+    Result<HubPlan> done = fetch(options, *session, signal);
     progress.end();
     return done;
 }

@@ -5,11 +5,14 @@
 #include "app/compose.h"
 #include "app/desktop/device_session.h"
 #include "app/exports.h"
+#include "app/hub_session.h"
 #include "app/try_models.h"
 #include "bridge/app_log.h"
 #include "bridge/stop_signals.h"
 #include "core/base/heap.h"
 #include "core/plan/policies.h"
+
+#include <millrace/local_models.h>
 
 // Qt from here on: its "slots" and "emit" are macros.
 #include "app/desktop/start.h"
@@ -55,6 +58,12 @@ ui::UiServices makeServices(RunStore& store, TryModels& models)
         models.release(); // their memory is that of the check
         return writeExport(order, progress);
     };
+    services.findModels = [](const std::vector<std::string>& folders) {
+        return findLocalModels(usualModelPlaces(folders));
+    };
+    services.hubPeer = &hubPeer;
+    services.planDownload = &planDownload;
+    services.runDownload = &runDownload;
     services.inspectMachine = &inspectWithDevices;
     services.inspectModel = &inspectModel;
     services.inspectDataset = [](const DataSource& source, const std::string& modelDir,

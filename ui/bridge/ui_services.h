@@ -10,7 +10,9 @@
 #pragma once
 
 #include <millrace/export_model.h>
+#include <millrace/hub.h>
 #include <millrace/library.h>
+#include <millrace/local_models.h>
 #include <millrace/planner.h>
 #include <millrace/run_edits.h>
 #include <millrace/run_reader.h>
@@ -40,6 +42,13 @@ struct UiServices {
     std::function<Result<Answer>(const std::string& path, const Prompt&, const AnswerWatch&)>
         answer;
     std::function<Result<ExportOutcome>(const ExportOrder&, const ExportProgress&)> exportModel;
+    // Looks in the places of other programs and below these folders.
+    std::function<LocalModels(const std::vector<std::string>& folders)> findModels;
+    // Who would be asked; it opens nothing. The two below are all that connects, and are called
+    // when the user pressed the button that names this host.
+    std::function<Result<HubPeer>()> hubPeer;
+    std::function<Result<HubPlan>(const HubRequest&, const HubWatch&)> planDownload;
+    std::function<Status(const HubPlan&, const HubWatch&)> runDownload;
     std::function<MachineInfo()> inspectMachine;
     std::function<Result<ModelInfo>(const std::string& path)> inspectModel;
     std::function<Result<DatasetInfo>(

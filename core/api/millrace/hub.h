@@ -1,17 +1,26 @@
 // A model or a dataset of a hub: the request, the plan of what would be fetched, and its progress.
 //
-// Units  Bytes.
+// Threads  Callbacks of a watch come on threads of the download, one at a time.
+// Units    Bytes.
 
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
 namespace mr {
 
 enum class HubKind : std::uint8_t { Model, Dataset };
+
+// The hub that the environment names. Whoever has it has asked nobody yet.
+struct HubPeer {
+    std::string host;      // "huggingface.co"; with its port where that is not the usual one
+    bool hasToken = false; // requests carry the user's token
+};
 
 struct HubRequest {
     std::string name; // "organisation/model"
@@ -59,6 +68,13 @@ struct HubProgress {
     std::uint64_t allBytes = 0;  // of the whole plan
     std::int64_t doneFiles = 0;
     std::int64_t allFiles = 0;
+};
+
+// Held by whoever waits for a plan or a download.
+struct HubWatch {
+    std::function<void(const std::string&)> note; // something that a person should know
+    std::function<void(const HubProgress&)> progress;
+    std::stop_token stop; // ends it within a second, also while the network stalls
 };
 
 } // namespace mr
