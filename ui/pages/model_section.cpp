@@ -1,13 +1,16 @@
 #include "pages/model_section.h"
 
+#include "pages/models_dialog.h"
 #include "text/format.h"
 #include "text/units.h"
 #include "widgets/message_label.h"
 #include "widgets/path_edit.h"
 
 #include <QEvent>
+#include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
+#include <QPushButton>
 #include <QVBoxLayout>
 
 namespace mr::ui {
@@ -24,17 +27,28 @@ ModelSection::ModelSection(const UiServices& services, QWidget* parent)
     , m_card(new Card(this))
     , m_label(new QLabel(this))
     , m_path(new PathEdit(PathEdit::Want::Folder, this))
+    , m_onThisPc(new QPushButton(this))
     , m_message(new MessageLabel(this))
 {
     m_path->setObjectName(QStringLiteral("modelPath"));
     m_label->setBuddy(m_path->edit());
     m_card->body()->addWidget(m_label);
-    m_card->body()->addWidget(m_path);
+    auto* row = new QHBoxLayout;
+    row->addWidget(m_path, 1);
+    row->addWidget(m_onThisPc);
+    m_card->body()->addLayout(row);
     m_card->body()->addWidget(m_message);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->addWidget(m_card);
 
+    m_onThisPc->setObjectName(QStringLiteral("modelsOnThisPc"));
+    m_onThisPc->setVisible(m_services.findModels != nullptr);
+    connect(m_onThisPc, &QPushButton::clicked, this, [this] {
+        auto* dialog = new ModelsDialog(m_services, this);
+        connect(dialog, &ModelsDialog::chosen, this, &ModelSection::setPath);
+        dialog->open();
+    });
     m_delay.setSingleShot(true);
     m_delay.setInterval(kDelayMs);
     connect(&m_delay, &QTimer::timeout, this, &ModelSection::inspect);
@@ -130,6 +144,7 @@ void ModelSection::retranslateUi()
 {
     m_card->setTitle(tr("Model"));
     m_label->setText(tr("&Model folder"));
+    m_onThisPc->setText(tr("On this PC…"));
     m_path->setTexts(
         tr("Model folder"), tr("A folder with config.json and *.safetensors. Drop it here."));
     if (m_info)

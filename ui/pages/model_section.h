@@ -12,6 +12,7 @@
 #include <optional>
 
 class QLabel;
+class QPushButton;
 
 namespace mr::ui {
 
@@ -53,6 +54,7 @@ private:
     Card* m_card;
     QLabel* m_label;
     PathEdit* m_path;
+    QPushButton* m_onThisPc;
     MessageLabel* m_message;
     QTimer m_delay;
     LatestOnly<Result<ModelInfo>> m_question;
