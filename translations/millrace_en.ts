@@ -239,4 +239,14 @@
             </translation>
         </message>
     </context>
+    <context>
+        <name>mr::ui::ModelsDialog</name>
+        <message numerus="yes">
+            <source>%n model(s), %1 on the disk</source>
+            <translation>
+                <numerusform>%n model, %1 on the disk</numerusform>
+                <numerusform>%n models, %1 on the disk</numerusform>
+            </translation>
+        </message>
+    </context>
 </TS>

@@ -668,6 +668,10 @@
             <source>New run like this</source>
             <translation>この実行と同じ設定で新規実行</translation>
         </message>
+        <message>
+            <source>Export…</source>
+            <translation>エクスポート…</translation>
+        </message>
     </context>
     <context>
         <name>mr::ui::HomePage</name>
@@ -1030,6 +1034,10 @@
         <message>
             <source>The plan shows what training it would need.</source>
             <translation>学習に必要なものは計画に表示されます。</translation>
+        </message>
+        <message>
+            <source>On this PC…</source>
+            <translation>この PC から…</translation>
         </message>
     </context>
     <context>
@@ -5067,6 +5075,14 @@ Masked: read, not part of the loss</source>
             <source>Save report…</source>
             <translation>レポートを保存…</translation>
         </message>
+        <message>
+            <source>From your text to Ollama</source>
+            <translation>文章から Ollama まで</translation>
+        </message>
+        <message>
+            <source>What leaves this PC</source>
+            <translation>この PC から送られるもの</translation>
+        </message>
     </context>
     <context>
         <name>mr::ui::HelpDialog</name>
@@ -5328,6 +5344,425 @@ Masked: read, not part of the loss</source>
         <message>
             <source>More settings of the adapter</source>
             <translation>アダプターの詳細設定</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::ExportDialog</name>
+        <message>
+            <source>Weights as</source>
+            <translation>重みの形式</translation>
+        </message>
+        <message>
+            <source>Show folder</source>
+            <translation>フォルダーを表示</translation>
+        </message>
+        <message>
+            <source>Export %1</source>
+            <translation>%1 のエクスポート</translation>
+        </message>
+        <message>
+            <source>Progress of the export</source>
+            <translation>エクスポートの進み具合</translation>
+        </message>
+        <message>
+            <source>For</source>
+            <translation>用途</translation>
+        </message>
+        <message>
+            <source>Write to</source>
+            <translation>保存先</translation>
+        </message>
+        <message>
+            <source>Close</source>
+            <translation>閉じる</translation>
+        </message>
+        <message>
+            <source>Export</source>
+            <translation>エクスポート</translation>
+        </message>
+        <message>
+            <source>Ollama</source>
+            <translation>Ollama</translation>
+        </message>
+        <message>
+            <source>LM Studio and llama.cpp (GGUF file)</source>
+            <translation>LM Studio、llama.cpp（GGUF ファイル）</translation>
+        </message>
+        <message>
+            <source>transformers, vLLM and others (model folder)</source>
+            <translation>transformers、vLLM など（モデルのフォルダー）</translation>
+        </message>
+        <message>
+            <source>PEFT (folder of the adapter alone)</source>
+            <translation>PEFT（アダプターだけのフォルダー）</translation>
+        </message>
+        <message>
+            <source>llama.cpp (GGUF file of the adapter alone)</source>
+            <translation>llama.cpp（アダプターだけの GGUF ファイル）</translation>
+        </message>
+        <message>
+            <source>A rented machine (goes on under PyTorch)</source>
+            <translation>借りたマシン（PyTorch で続ける）</translation>
+        </message>
+        <message>
+            <source>A folder with the model as a file, and a Modelfile: ollama create reads it. The file is asked what the model is before it gets its name.</source>
+            <translation>モデルのファイルと Modelfile を入れたフォルダーです。ollama create で読み込めます。元のモデルと同じ質問をファイルにして、答えを確かめてから名前を付けます。</translation>
+        </message>
+        <message>
+            <source>One file with weights, tokenizer and chat template. It is asked what the model is before it gets its name.</source>
+            <translation>重み、トークナイザー、チャットテンプレートを入れた 1 つのファイルです。元のモデルと同じ質問をして、答えを確かめてから名前を付けます。</translation>
+        </message>
+        <message>
+            <source>The model with the adapter in it, as safetensors.</source>
+            <translation>アダプターを組み込んだモデルを safetensors で保存します。</translation>
+        </message>
+        <message>
+            <source>The model as safetensors, with its tokenizer.</source>
+            <translation>モデルを safetensors で、トークナイザーとともに保存します。</translation>
+        </message>
+        <message>
+            <source>The adapter as it is, for the model that it was trained beside.</source>
+            <translation>アダプターをそのまま保存します。学習に使ったモデルと組み合わせて使います。</translation>
+        </message>
+        <message>
+            <source>The adapter beside a GGUF file of its model. Plain LoRA alone has such files.</source>
+            <translation>モデルの GGUF ファイルと組み合わせるアダプターです。通常の LoRA だけに対応します。</translation>
+        </message>
+        <message>
+            <source>Weights, optimizer, data in their order, and a program of PyTorch that continues the run. It holds your data: give it to no one who may not read it.</source>
+            <translation>重み、オプティマイザー、順番どおりのデータ、実行を続ける PyTorch のプログラムです。データも含まれるため、読ませたくない人には渡さないでください。</translation>
+        </message>
+        <message>
+            <source>automatic (as exact as trained)</source>
+            <translation>自動（学習時と同じ精度）</translation>
+        </message>
+        <message>
+            <source>automatic (as it is)</source>
+            <translation>自動（そのまま）</translation>
+        </message>
+        <message>
+            <source>q8_0: half the size of f16, hardly any loss</source>
+            <translation>q8_0: f16 の約半分の大きさ、劣化はごくわずか</translation>
+        </message>
+        <message>
+            <source>q4_k_m: a third of f16, some loss</source>
+            <translation>q4_k_m: f16 の約 3 分の 1 の大きさ、多少劣化</translation>
+        </message>
+        <message>
+            <source>Browse…</source>
+            <translation>参照…</translation>
+        </message>
+        <message>
+            <source>File or folder to write</source>
+            <translation>書き込むファイルまたはフォルダー</translation>
+        </message>
+        <message>
+            <source>GGUF files (*.gguf)</source>
+            <translation>GGUF ファイル (*.gguf)</translation>
+        </message>
+        <message>
+            <source>Reading the model…</source>
+            <translation>モデルを読み込んでいます…</translation>
+        </message>
+        <message>
+            <source>Checking what was written…</source>
+            <translation>書き込んだ内容を確かめています…</translation>
+        </message>
+        <message>
+            <source>Writing…</source>
+            <translation>書き込んでいます…</translation>
+        </message>
+        <message>
+            <source>%1 of %2</source>
+            <translation>%2 中 %1</translation>
+        </message>
+        <message>
+            <source>%1 of %2, %3 left</source>
+            <translation>%2 中 %1、残り %3</translation>
+        </message>
+        <message>
+            <source>Stopped. Nothing was left behind.</source>
+            <translation>中止しました。ファイルは残っていません。</translation>
+        </message>
+        <message>
+            <source>Written and checked: %1</source>
+            <translation>書き込みと確認が終わりました: %1</translation>
+        </message>
+        <message>
+            <source>It failed its check; do not use it: %1</source>
+            <translation>確認に失敗しました。使わないでください: %1</translation>
+        </message>
+        <message>
+            <source>Stop</source>
+            <translation>中止</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::GetModelDialog</name>
+        <message>
+            <source>Show files</source>
+            <translation>ファイルを表示</translation>
+        </message>
+        <message>
+            <source>Use</source>
+            <translation>使う</translation>
+        </message>
+        <message>
+            <source>Get a model</source>
+            <translation>モデルの取得</translation>
+        </message>
+        <message>
+            <source>organisation/model, as on its page</source>
+            <translation>組織名/モデル名（ページにあるとおり）</translation>
+        </message>
+        <message>
+            <source>Model</source>
+            <translation>モデル</translation>
+        </message>
+        <message>
+            <source>Dataset</source>
+            <translation>データセット</translation>
+        </message>
+        <message>
+            <source>Kind</source>
+            <translation>種類</translation>
+        </message>
+        <message>
+            <source>Name</source>
+            <translation>名前</translation>
+        </message>
+        <message>
+            <source>Files</source>
+            <translation>ファイル一覧</translation>
+        </message>
+        <message>
+            <source>File</source>
+            <translation>ファイル</translation>
+        </message>
+        <message>
+            <source>Size</source>
+            <translation>サイズ</translation>
+        </message>
+        <message>
+            <source>State</source>
+            <translation>状態</translation>
+        </message>
+        <message>
+            <source>Progress of the download</source>
+            <translation>取得の進み具合</translation>
+        </message>
+        <message>
+            <source>Close</source>
+            <translation>閉じる</translation>
+        </message>
+        <message>
+            <source>Show files asks %1 for the list of files, with your token. Nothing else is sent.</source>
+            <translation>「ファイルを表示」を押すと、トークンを付けて %1 にファイル一覧を問い合わせます。ほかには何も送りません。</translation>
+        </message>
+        <message>
+            <source>Show files asks %1 for the list of files. Nothing else is sent.</source>
+            <translation>「ファイルを表示」を押すと、%1 にファイル一覧を問い合わせます。ほかには何も送りません。</translation>
+        </message>
+        <message>
+            <source>Asking for the list of files…</source>
+            <translation>ファイル一覧を問い合わせています…</translation>
+        </message>
+        <message>
+            <source>to be fetched</source>
+            <translation>未取得</translation>
+        </message>
+        <message>
+            <source>is there</source>
+            <translation>取得済み</translation>
+        </message>
+        <message>
+            <source>%1 are there</source>
+            <translation>%1 取得済み</translation>
+        </message>
+        <message>
+            <source>left out: %1</source>
+            <translation>対象外: %1</translation>
+        </message>
+        <message>
+            <source>%1 to be fetched of %2; %3 free on the disk.</source>
+            <translation>%2 中 %1 を取得します。ディスクの空きは %3 です。</translation>
+        </message>
+        <message>
+            <source>Goes to %1</source>
+            <translation>保存先: %1</translation>
+        </message>
+        <message>
+            <source>The disk is too full. Make room, or set HF_HOME to a folder elsewhere.</source>
+            <translation>ディスクの空きが足りません。空きを増やすか、HF_HOME に別のフォルダーを設定してください。</translation>
+        </message>
+        <message>
+            <source>Fetched and checked: %1</source>
+            <translation>取得と確認が終わりました: %1</translation>
+        </message>
+        <message>
+            <source>%1 of %2, %3 of %4 files</source>
+            <translation>%2 中 %1、ファイル %4 個中 %3 個</translation>
+        </message>
+        <message>
+            <source>%1, %2 left</source>
+            <comment>counts, time</comment>
+            <translation>%1、残り %2</translation>
+        </message>
+        <message>
+            <source>Asking %1…</source>
+            <translation>%1 に接続しています…</translation>
+        </message>
+        <message>
+            <source>Stopped. What was fetched is kept; Fetch goes on from there.</source>
+            <translation>中止しました。取得した分は残っており、「取得」で続きから始められます。</translation>
+        </message>
+        <message>
+            <source>Stop</source>
+            <translation>中止</translation>
+        </message>
+        <message>
+            <source>Fetch</source>
+            <translation>取得</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::HelpPage</name>
+        <message>
+            <source>Back</source>
+            <translation>戻る</translation>
+        </message>
+        <message>
+            <source>Close</source>
+            <translation>閉じる</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::LocalModelTable</name>
+        <message>
+            <source>Folder</source>
+            <translation>フォルダー</translation>
+        </message>
+        <message>
+            <source>Train</source>
+            <translation>学習</translation>
+        </message>
+        <message>
+            <source>Adapter only</source>
+            <translation>アダプターのみ</translation>
+        </message>
+        <message>
+            <source>Only ask</source>
+            <translation>質問のみ</translation>
+        </message>
+        <message>
+            <source>Nothing</source>
+            <translation>不可</translation>
+        </message>
+        <message>
+            <source>Name</source>
+            <translation>名前</translation>
+        </message>
+        <message>
+            <source>Can</source>
+            <translation>できること</translation>
+        </message>
+        <message>
+            <source>Size</source>
+            <translation>サイズ</translation>
+        </message>
+        <message>
+            <source>Parameters</source>
+            <translation>パラメーター数</translation>
+        </message>
+        <message>
+            <source>Architecture</source>
+            <translation>アーキテクチャ</translation>
+        </message>
+        <message>
+            <source>Licence</source>
+            <translation>ライセンス</translation>
+        </message>
+        <message>
+            <source>From</source>
+            <translation>保管元</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::ModelsDialog</name>
+        <message>
+            <source>Forget folder</source>
+            <translation>フォルダーを外す</translation>
+        </message>
+        <message>
+            <source>Models on this PC</source>
+            <translation>この PC にあるモデル</translation>
+        </message>
+        <message>
+            <source>Add folder…</source>
+            <translation>フォルダーを追加…</translation>
+        </message>
+        <message>
+            <source>Filter: name, architecture, licence</source>
+            <translation>絞り込み: 名前、アーキテクチャ、ライセンス</translation>
+        </message>
+        <message>
+            <source>Filter of the models</source>
+            <translation>モデルの絞り込み</translation>
+        </message>
+        <message>
+            <source>Use</source>
+            <translation>使う</translation>
+        </message>
+        <message>
+            <source>Get a model…</source>
+            <translation>モデルを取得…</translation>
+        </message>
+        <message>
+            <source>Close</source>
+            <translation>閉じる</translation>
+        </message>
+        <message>
+            <source>Puts its folder into the run</source>
+            <translation>そのフォルダーを実行のモデルにします</translation>
+        </message>
+        <message>
+            <source>Looking for models…</source>
+            <translation>モデルを探しています…</translation>
+        </message>
+        <message>
+            <source>%1: %2</source>
+            <comment>place, fault</comment>
+            <translation>%1: %2</translation>
+        </message>
+        <message>
+            <source>%1: there is no such folder</source>
+            <translation>%1: このフォルダーはありません</translation>
+        </message>
+        <message>
+            <source>No models were found. These places were looked at:</source>
+            <translation>モデルは見つかりませんでした。次の場所を探しました:</translation>
+        </message>
+        <message>
+            <source>%1 (is not there)</source>
+            <translation>%1（ありません）</translation>
+        </message>
+        <message>
+            <source>Get a model, or add a folder that has some in it. Model folders with a config.json and GGUF files are found up to four folders below it.</source>
+            <translation>モデルを取得するか、モデルのあるフォルダーを追加してください。config.json のあるモデルフォルダーと GGUF ファイルを、4 階層下まで探します。</translation>
+        </message>
+        <message numerus="yes">
+            <source>%n model(s), %1 on the disk</source>
+            <translation>
+                <numerusform>モデル %n 個、ディスク上で %1</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>%1 of %2 models shown</source>
+            <translation>%2 個中 %1 個を表示</translation>
+        </message>
+        <message>
+            <source>Look for models below</source>
+            <translation>モデルを探すフォルダー</translation>
         </message>
     </context>
 </TS>

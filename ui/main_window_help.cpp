@@ -1,7 +1,8 @@
-// The window's help: glossary, shortcuts, versions, the log, a report.
+// The window's help: pages, glossary, shortcuts, versions, the log, a report.
 
 #include "main_window.h"
 #include "pages/help_dialog.h"
+#include "pages/help_page.h"
 #include "pages/report_dialog.h"
 #include "widgets/help_menu.h"
 #include "widgets/nav_rail.h"
@@ -20,6 +21,10 @@ void MainWindow::makeHelp()
     addAction(m_help->action(HelpMenu::Entry::Shortcuts)); // its key works wherever the focus is
     connect(m_help, &HelpMenu::asked, this, [this](HelpMenu::Entry entry) {
         switch (entry) {
+        case HelpMenu::Entry::TenSteps:
+            return (new HelpPage(QStringLiteral("from_text_to_ollama"), this))->show();
+        case HelpMenu::Entry::Privacy:
+            return (new HelpPage(QStringLiteral("what_leaves_this_pc"), this))->show();
         case HelpMenu::Entry::Glossary:
             return HelpDialog::glossary(this)->show();
         case HelpMenu::Entry::Shortcuts:

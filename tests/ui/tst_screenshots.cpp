@@ -11,11 +11,15 @@
 #include "pages/close_question.h"
 #include "pages/compare_page.h"
 #include "pages/dataset_section.h"
+#include "pages/export_dialog.h"
+#include "pages/get_model_dialog.h"
 #include "pages/help_dialog.h"
+#include "pages/help_page.h"
 #include "pages/history_page.h"
 #include "pages/home_page.h"
 #include "pages/live_page.h"
 #include "pages/method_section.h"
+#include "pages/models_dialog.h"
 #include "pages/new_run_page.h"
 #include "pages/policy_choice.h"
 #include "pages/reading_choice.h"
@@ -47,6 +51,7 @@
 #include <QDir>
 #include <QFontDatabase>
 #include <QImage>
+#include <QLineEdit>
 #include <QMenu>
 #include <QMessageBox>
 #include <QProcess>
@@ -292,6 +297,7 @@ private slots:
         question.show();
         savePicture(question, "close-question");
         saveHelp(window);
+        saveModels();
         tryIt(window, runs);
     }
 
@@ -352,6 +358,95 @@ private slots:
         window.history()->setRuns(runs);
         save(window, MainWindow::Page::History, "history-worse");
     }
+
+private:
+    static LocalModel localModel(const char* name, ModelStore store, ModelUse use,
+        const char* architecture, std::int64_t parameters, const char* reason)
+    {
+        LocalModel model;
+        model.name = name;
+        model.store = store;
+        model.path = std::string("/home/ada/models/") + name;
+        model.architecture = architecture;
+        model.parameters = parameters;
+        model.bytes = static_cast<std::uint64_t>(2 * parameters);
+        model.licence = "apache-2.0";
+        model.use = use;
+        model.reason = reason;
+        return model;
+    }
+
+    static LocalModels localModels()
+    {
+        LocalModels found;
+        found.models = {
+            localModel("Qwen/Qwen3-0.6B", ModelStore::HuggingFace, ModelUse::Train,
+                "Qwen3ForCausalLM", 596'000'000, "All of its weights can be trained."),
+            localModel("llama3.2:1b", ModelStore::Ollama, ModelUse::Ask, "llama", 1'236'000'000,
+                "A GGUF file can be asked; to train it, get the model folder it was made of."),
+            localModel("google/gemma-4-e2b", ModelStore::LmStudio, ModelUse::Nothing,
+                "Gemma4ForConditionalGeneration", 0,
+                "model-00002-of-00002.safetensors is missing."),
+        };
+        found.bytes = 3'664'000'000;
+        return found;
+    }
+
+    static UiServices hubServices()
+    {
+        UiServices made = fakeServices(std::make_shared<FakeRun>());
+        made.hubPeer = [] { return Result<HubPeer>(HubPeer{"huggingface.co", false}); };
+        made.planDownload = [](const HubRequest&, const HubWatch&) {
+            HubPlan plan;
+            plan.folder =
+                "/home/ada/.cache/huggingface/hub/models--Qwen--Qwen3-0.6B/snapshots/c1899de289";
+            plan.files = {{{"config.json", 726, "a", false}, 726},
+                {{"model.safetensors", 1'503'300'328, "b", true}, 400'000'000},
+                {{"tokenizer.json", 11'422'654, "c", true}, 0}};
+            plan.leftOut = {{"README.md", 13'963, "not used here"}};
+            plan.bytes = 1'514'723'708;
+            plan.fetchBytes = 1'114'722'982;
+            plan.freeBytes = 312'000'000'000;
+            return Result<HubPlan>(plan);
+        };
+        return made;
+    }
+
+    void saveModels()
+    {
+        UiServices services = hubServices();
+        services.findModels = [](const std::vector<std::string>&) { return localModels(); };
+        ModelsDialog models(services, nullptr);
+        GetModelDialog get(services, nullptr);
+        ExportDialog exported(services,
+            {QStringLiteral("/runs/7"), QStringLiteral("Eggs: first try"), true, true}, nullptr);
+        HelpPage page(QStringLiteral("from_text_to_ollama"), nullptr);
+        QTRY_VERIFY(!models.busy());
+        get.name()->setText(QStringLiteral("Qwen/Qwen3-0.6B"));
+        QTRY_VERIFY(get.list()->isEnabled());
+        get.list()->click();
+        QTRY_VERIFY(!get.busy());
+        for (const auto& [dialog, name] :
+            std::initializer_list<std::pair<QDialog*, const char*>>{{&models, "models"},
+                {&get, "get-model"}, {&exported, "export"}, {&page, "help-page"}}) {
+            dialog->setAttribute(Qt::WA_DeleteOnClose, false);
+            dialog->show();
+            savePicture(*dialog, name);
+        }
+        services.findModels = [](const std::vector<std::string>&) {
+            LocalModels none;
+            none.places = {{ModelStore::HuggingFace, "/home/ada/.cache/huggingface/hub", true, {}},
+                {ModelStore::Ollama, "/home/ada/.ollama/models", false, {}}};
+            return none;
+        };
+        ModelsDialog empty(services, nullptr);
+        empty.setAttribute(Qt::WA_DeleteOnClose, false);
+        QTRY_VERIFY(!empty.busy());
+        empty.show();
+        savePicture(empty, "models-empty");
+    }
+
+private slots:
 
     void saveHelp(MainWindow& window)
     {

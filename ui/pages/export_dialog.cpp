@@ -2,6 +2,7 @@
 
 #include "bridge/background.h"
 #include "text/units.h"
+#include "widgets/card.h"
 #include "widgets/message_label.h"
 
 #include <QComboBox>
@@ -53,7 +54,7 @@ ExportDialog::ExportDialog(const UiServices& services, ExportSubject subject, QW
     , m_services(services)
     , m_subject(std::move(subject))
     , m_form(new QComboBox)
-    , m_help(new QLabel)
+    , m_help(makeMutedLabel())
     , m_type(new QComboBox)
     , m_typeLabel(new QLabel(tr("Weights as")))
     , m_place(new QLineEdit)
@@ -66,7 +67,6 @@ ExportDialog::ExportDialog(const UiServices& services, ExportSubject subject, QW
     setAttribute(Qt::WA_DeleteOnClose);
     setWindowTitle(tr("Export %1").arg(m_subject.name));
     m_help->setWordWrap(true);
-    m_help->setEnabled(false);
     m_typeLabel->setBuddy(m_type);
     m_progress->setRange(0, kParts);
     m_progress->setTextVisible(false);
@@ -200,6 +200,7 @@ QWidget* ExportDialog::makePlaceRow()
 {
     auto* row = new QWidget;
     auto* browse = new QPushButton(tr("Browse…"));
+    browse->setAutoDefault(false);
     m_place->setAccessibleName(tr("File or folder to write"));
     auto* layout = new QHBoxLayout(row);
     layout->setContentsMargins(0, 0, 0, 0);

@@ -1,6 +1,7 @@
 #include "pages/models_dialog.h"
 
 #include "models/local_model_table.h"
+#include "pages/get_model_dialog.h"
 #include "text/units.h"
 #include "widgets/card.h"
 #include "widgets/message_label.h"
@@ -126,6 +127,7 @@ void ModelsDialog::makeTable()
     m_table->verticalHeader()->hide();
     m_table->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 10);
     m_table->horizontalHeader()->setHighlightSections(false);
+    m_table->horizontalHeader()->setStretchLastSection(true);
     m_table->sortByColumn(LocalModelTable::Use, Qt::AscendingOrder);
     connect(m_table, &QTableView::doubleClicked, this, &ModelsDialog::take);
     connect(m_table->selectionModel(), &QItemSelectionModel::selectionChanged, this,
@@ -135,16 +137,20 @@ void ModelsDialog::makeTable()
 void ModelsDialog::makeButtons(QWidget* row)
 {
     m_use = new QPushButton(tr("Use"));
+    auto* get = new QPushButton(tr("Get a model…"));
+    get->setAutoDefault(false);
     auto* close = new QPushButton(tr("Close"));
     close->setAutoDefault(false);
     m_use->setDefault(true);
     m_use->setToolTip(tr("Puts its folder into the run"));
     auto* layout = new QHBoxLayout(row);
     layout->setContentsMargins(0, 0, 0, 0);
+    layout->addWidget(get);
     layout->addStretch(1);
     layout->addWidget(m_use);
     layout->addWidget(close);
     connect(m_use, &QPushButton::clicked, this, &ModelsDialog::take);
+    connect(get, &QPushButton::clicked, this, &ModelsDialog::getOne);
     connect(close, &QPushButton::clicked, this, &QDialog::reject);
 }
 
@@ -154,11 +160,11 @@ void ModelsDialog::look()
     m_reason->show(MessageLabel::Kind::Busy, tr("Looking for models…"));
     m_question.ask(
         [find = m_services.findModels, folders = foldersToLookIn()] { return find(folders); },
-        [this](LocalModels found) { show(std::move(found)); });
+        [this](LocalModels found) { showFound(std::move(found)); });
     m_use->setEnabled(false);
 }
 
-void ModelsDialog::show(LocalModels found)
+void ModelsDialog::showFound(LocalModels found)
 {
     m_found = std::move(found);
     m_models->setModels(m_found.models);
@@ -196,8 +202,8 @@ QString ModelsDialog::emptyText() const
         lines << (place.exists ? line : tr("%1 (is not there)").arg(line));
     }
     lines << QString()
-          << tr("Add a folder that has models in it. Model folders with a config.json "
-                "and GGUF files are found up to four folders below it.");
+          << tr("Get a model, or add a folder that has some in it. Model folders with a "
+                "config.json and GGUF files are found up to four folders below it.");
     return lines.join(QLatin1Char('\n'));
 }
 
@@ -242,6 +248,17 @@ void ModelsDialog::take()
         return;
     emit chosen(QString::fromStdString(model->path));
     accept();
+}
+
+void ModelsDialog::getOne()
+{
+    auto* dialog = new GetModelDialog(m_services, this);
+    connect(dialog, &GetModelDialog::fetched, this, &ModelsDialog::look);
+    connect(dialog, &GetModelDialog::chosen, this, [this](const QString& path) {
+        emit chosen(path);
+        accept();
+    });
+    dialog->open();
 }
 
 void ModelsDialog::askForFolder()

@@ -53,9 +53,10 @@ private:
     void makeTable();
     void makeButtons(QWidget* row);
     void look();
-    void show(LocalModels found);
+    void showFound(LocalModels found);
     void showCounts();
     void showSelected();
+    void getOne();
     void askForFolder();
     void fillFolders();
     void take();

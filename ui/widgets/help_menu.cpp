@@ -44,6 +44,8 @@ void HelpMenu::retranslateUi()
 {
     setText(tr("Help"));
     setAccessibleName(tr("Help"));
+    action(Entry::TenSteps)->setText(tr("From your text to Ollama"));
+    action(Entry::Privacy)->setText(tr("What leaves this PC"));
     action(Entry::Glossary)->setText(tr("What does this mean?"));
     action(Entry::Shortcuts)->setText(tr("Shortcuts"));
     action(Entry::About)->setText(tr("About Millrace"));

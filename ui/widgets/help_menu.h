@@ -1,4 +1,4 @@
-// HelpMenu: the button for glossary, shortcuts, versions, the log and a report.
+// HelpMenu: the button for pages, glossary, shortcuts, versions, the log and a report.
 //
 // Threads  GUI.
 
@@ -17,7 +17,7 @@ class HelpMenu final : public QToolButton
     Q_OBJECT
 
 public:
-    enum class Entry { Glossary, Shortcuts, About, Log, Report };
+    enum class Entry { TenSteps, Privacy, Glossary, Shortcuts, About, Log, Report };
     Q_ENUM(Entry)
 
     explicit HelpMenu(QWidget* parent);
@@ -33,7 +33,7 @@ protected:
 private:
     void retranslateUi();
 
-    std::array<QAction*, 5> m_actions{};
+    std::array<QAction*, 7> m_actions{};
 };
 
 } // namespace mr::ui

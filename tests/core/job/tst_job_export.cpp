@@ -95,9 +95,22 @@ void TestJobExport::theFolderIsWhole()
     const Folder folder;
     const fs::path job = folder.path("job");
 
-    const auto report = exportJob(stoppedRun(m_rig, spec), job);
+    const fs::path run = stoppedRun(m_rig, spec);
+    std::uint64_t left = 0;
+    int calls = 0;
+
+    const auto stopped = exportJob(run, job, [&calls](std::uint64_t, std::uint64_t) -> Status {
+        return ++calls < 3 ? Status() : Status::error(ErrorKind::Cancelled, "stopped");
+    });
+    QVERIFY(stopped.status().kind() == ErrorKind::Cancelled && fs::is_empty(folder.path()));
+    const auto report =
+        exportJob(run, job, [&left](std::uint64_t done, std::uint64_t all) -> Status {
+            left = all - done;
+            return {};
+        });
 
     QVERIFY2(report.ok(), report.status().message().c_str());
+    QVERIFY(left == 0);
     std::vector<std::string> files = {"README.md", "data/eval.safetensors",
         "data/index.safetensors", "data/train.safetensors", "job.json", "job.sbatch",
         "model/config.json", "model/model.safetensors", "model/tokenizer.model",

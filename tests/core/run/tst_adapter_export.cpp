@@ -56,6 +56,7 @@ private Q_SLOTS:
     void factorsLieAsTheRowsOfTheModelsFile();
     void aPeftFolderIsReadBackAsItWas();
     void aModelOfTheHubKeepsItsName();
+    void aStopLeavesNothing();
     void whatAFormCannotHoldIsRefused_data();
     void whatAFormCannotHoldIsRefused();
 
@@ -167,6 +168,24 @@ void TestAdapterExport::aModelOfTheHubKeepsItsName()
     QVERIFY2(report.ok(), report.status().message().c_str());
     QCOMPARE(
         readPeftConfig(m_folder.path("named")).value().base, std::string("people/tiny--model"));
+}
+
+void TestAdapterExport::aStopLeavesNothing()
+{
+    const ModelPlace from = place("tiny_rslora");
+    int calls = 0;
+    const WriteProgress stop = [&calls](std::uint64_t, std::uint64_t) -> Status {
+        return ++calls < 2 ? Status() : Status::error(ErrorKind::Cancelled, "stopped");
+    };
+    const auto peft = exportPeft(from, m_folder.path("stopped"), ExportType::F32, stop);
+    QVERIFY(peft.status().kind() == ErrorKind::Cancelled);
+    QCOMPARE(calls, 2);
+    calls = 0;
+    const auto gguf = exportGgufAdapter(from, m_folder.path("stopped.gguf"), stop);
+    QVERIFY(gguf.status().kind() == ErrorKind::Cancelled);
+    QCOMPARE(calls, 2);
+    for (const char* name : {"stopped", ".stopped.part", "stopped.gguf", ".stopped.gguf.part"})
+        QVERIFY2(!fs::exists(m_folder.path(name)), name);
 }
 
 void TestAdapterExport::whatAFormCannotHoldIsRefused_data()

@@ -60,6 +60,8 @@ private Q_SLOTS:
     void aModelIsWrittenInAnotherType_data();
     void aModelIsWrittenInAnotherType();
     void aNumberBeyondTheTypeIsRefused();
+    void progressEndsWhole();
+    void aStopLeavesNothing();
     void badInputIsRefusedAndLeavesNothing();
 
 private:
@@ -243,6 +245,41 @@ void TestFolderExport::aNumberBeyondTheTypeIsRefused()
     QVERIFY2(contains(refused.status().message(), "layers.1.mlp.up_proj.weight holds 70000"),
         refused.status().message().c_str());
     QVERIFY(!fs::exists(folder.path("out")) && !fs::exists(folder.path(".out.part")));
+}
+
+void TestFolderExport::progressEndsWhole()
+{
+    const Folder folder;
+    std::uint64_t last = 0;
+    std::uint64_t whole = 0;
+    FolderOptions options;
+    options.progress = [&](std::uint64_t done, std::uint64_t all) -> Status {
+        if (done < last || done > all || (whole != 0 && all != whole))
+            return Status::error(ErrorKind::InvalidArgument, "it went back");
+        last = done;
+        whole = all;
+        return {};
+    };
+    const auto report = exportFolder({m_rig.model.path()}, folder.path("out"), options);
+    QVERIFY2(report.ok(), report.status().message().c_str());
+    QVERIFY(whole > 0 && last == whole);
+    QVERIFY(whole <= fs::file_size(folder.path("out/model.safetensors")));
+}
+
+void TestFolderExport::aStopLeavesNothing()
+{
+    const Folder folder;
+    FolderOptions options;
+    int calls = 0;
+    bool isHalfThere = false;
+    options.progress = [&](std::uint64_t, std::uint64_t) -> Status {
+        isHalfThere = isHalfThere || fs::exists(folder.path(".out.part"));
+        return ++calls < 2 ? Status() : Status::error(ErrorKind::Cancelled, "stopped");
+    };
+    const auto report = exportFolder({m_rig.model.path()}, folder.path("out"), options);
+    QVERIFY(report.status().kind() == ErrorKind::Cancelled);
+    QVERIFY(calls == 2 && isHalfThere);
+    QVERIFY(fs::is_empty(folder.path()));
 }
 
 void TestFolderExport::badInputIsRefusedAndLeavesNothing()

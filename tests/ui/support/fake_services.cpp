@@ -573,6 +573,7 @@ UiServices fakeServices(
                           const std::string& path, const Prompt& prompt, const AnswerWatch& watch) {
         return fakeAnswer(*run, path, prompt, watch);
     };
+    services.findModels = [](const std::vector<std::string>&) { return LocalModels(); };
     services.inspectMachine = fakeMachine;
     services.inspectModel = fakeModel;
     services.inspectDataset = [](const DataSource& source, const std::string& model,
