@@ -9,19 +9,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace mr::app {
 namespace {
 
-constexpr std::array<std::pair<ExportType, std::string_view>, 3> kTypes = {
-    {{ExportType::F32, "fp32"}, {ExportType::BF16, "bf16"}, {ExportType::F16, "fp16"}}};
-
 Status checkType(const ExportOrder& order)
 {
     const ExportFormInfo& info = infoOf(order.form);
-    if (order.type == "auto" || std::ranges::find(info.types, order.type) != info.types.end())
+    const bool isListed = std::ranges::find(info.types, order.type) != info.types.end();
+    const bool isKnown = parseExportType(order.type) || parseGgufForm(order.type);
+    if (order.type == "auto" || (isListed && isKnown))
         return {};
     return Status::error(ErrorKind::InvalidArgument,
         info.types.empty()
@@ -30,23 +28,9 @@ Status checkType(const ExportOrder& order)
                   fmt::join(info.types, ", ")));
 }
 
-// None: auto.
-std::optional<ExportType> typeOf(const ExportOrder& order)
-{
-    const auto found = std::ranges::find(
-        kTypes, std::string_view(order.type), &std::pair<ExportType, std::string_view>::second);
-    return found == kTypes.end() ? std::nullopt : std::optional(found->first);
-}
-
-std::string nameOf(ExportType type)
-{
-    return std::string(
-        std::ranges::find(kTypes, type, &std::pair<ExportType, std::string_view>::first)->second);
-}
-
 Result<ExportOutcome> writeFolder(const ExportOrder& order, const WriteProgress& progress)
 {
-    FolderOptions options{typeOf(order), order.original, order.shardBytes, progress};
+    FolderOptions options{parseExportType(order.type), order.original, order.shardBytes, progress};
     if (options.shardBytes == 0)
         return Status::error(ErrorKind::InvalidArgument, "files of 0 bytes hold no tensor");
     MR_ASSIGN(const ModelPlace place, modelPlaceOf(order.model, order.adapter));
@@ -54,7 +38,7 @@ Result<ExportOutcome> writeFolder(const ExportOrder& order, const WriteProgress&
         return Status::error(ErrorKind::InvalidArgument,
             place.model + ": has no adapter to merge; use --to safetensors");
     MR_ASSIGN(const FolderReport report, exportFolder(place, order.out, options));
-    ExportOutcome out{order.out, report.bytes, nameOf(report.type), {}, {}, {}};
+    ExportOutcome out{order.out, report.bytes, std::string(name(report.type)), {}, {}, {}};
     out.facts.emplace_back("every tensor was read back and is equal");
     if (report.isNf4)
         out.notes.emplace_back(
@@ -79,10 +63,10 @@ ExportOutcome outcomeOf(const ExportOrder& order, AdapterReport report, std::str
 
 Result<ExportOutcome> writePeft(const ExportOrder& order, const WriteProgress& progress)
 {
-    const ExportType type = typeOf(order).value_or(ExportType::F32);
+    const ExportType type = parseExportType(order.type).value_or(ExportType::F32);
     MR_ASSIGN(const ModelPlace place, modelPlaceOf(order.model, order.adapter));
     MR_ASSIGN(AdapterReport report, exportPeft(place, order.out, type, progress));
-    return outcomeOf(order, std::move(report), nameOf(type));
+    return outcomeOf(order, std::move(report), std::string(name(type)));
 }
 
 Result<ExportOutcome> writeGgufAdapter(const ExportOrder& order, const WriteProgress& progress)

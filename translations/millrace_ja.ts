@@ -5473,14 +5473,6 @@ Masked: read, not part of the loss</source>
             <translation>書き込んでいます…</translation>
         </message>
         <message>
-            <source>%1 of %2</source>
-            <translation>%2 中 %1</translation>
-        </message>
-        <message>
-            <source>%1 of %2, %3 left</source>
-            <translation>%2 中 %1、残り %3</translation>
-        </message>
-        <message>
             <source>Stopped. Nothing was left behind.</source>
             <translation>中止しました。ファイルは残っていません。</translation>
         </message>
@@ -5600,15 +5592,6 @@ Masked: read, not part of the loss</source>
             <translation>取得と確認が終わりました: %1</translation>
         </message>
         <message>
-            <source>%1 of %2, %3 of %4 files</source>
-            <translation>%2 中 %1、ファイル %4 個中 %3 個</translation>
-        </message>
-        <message>
-            <source>%1, %2 left</source>
-            <comment>counts, time</comment>
-            <translation>%1、残り %2</translation>
-        </message>
-        <message>
             <source>Asking %1…</source>
             <translation>%1 に接続しています…</translation>
         </message>
@@ -5623,6 +5606,10 @@ Masked: read, not part of the loss</source>
         <message>
             <source>Fetch</source>
             <translation>取得</translation>
+        </message>
+        <message>
+            <source>%1 of %2 files</source>
+            <translation>ファイル %2 個中 %1 個</translation>
         </message>
     </context>
     <context>
@@ -5763,6 +5750,22 @@ Masked: read, not part of the loss</source>
         <message>
             <source>Look for models below</source>
             <translation>モデルを探すフォルダー</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::ProgressLine</name>
+        <message>
+            <source>%1 of %2</source>
+            <translation>%2 中 %1</translation>
+        </message>
+        <message>
+            <source>%1, %2</source>
+            <comment>parts of a line</comment>
+            <translation>%1、%2</translation>
+        </message>
+        <message>
+            <source>%1, %2 left</source>
+            <translation>%1、残り %2</translation>
         </message>
     </context>
 </TS>

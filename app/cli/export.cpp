@@ -1,9 +1,11 @@
-// `millrace export`: what a run trained, in a form that other programs read.
+// `millrace export`: a trained model, in a form that other programs read.
 
+#include "app/cli/byte_progress.h"
 #include "app/cli/commands.h"
-#include "app/cli/export_line.h"
 #include "app/cli/local_name.h"
+#include "app/cli/stop_on_signal.h"
 #include "app/exports.h"
+#include "core/base/clock.h"
 
 #include <millrace/run_spec.h>
 
@@ -97,14 +99,28 @@ int report(const ExportOrder& order, const ExportOutcome& done, bool json)
     return 0;
 }
 
+// With its progress on a terminal, until a signal comes.
+Result<ExportOutcome> exportWatched(const ExportOrder& order)
+{
+    const StopOnSignal signal;
+    ByteProgress progress = progressOnStderr();
+    bool isWritten = false; // it is checked from then on
+    Result<ExportOutcome> done = writeExport(order, [&](std::uint64_t bytes, std::uint64_t all) {
+        if (!isWritten)
+            progress.show(nowNs(), {bytes, all, 0, 0});
+        isWritten = isWritten || bytes == all;
+        return !signal.isSeen();
+    });
+    progress.end();
+    return done;
+}
+
 int carryOutExport(const ExportOptions& options)
 {
     auto order = orderOf(options);
     if (!order.ok())
         return fail(order.status(), options.json);
-    ExportLine line;
-    auto done = writeExport(order.value(),
-        [&line](std::uint64_t bytes, std::uint64_t all) { return line.take(bytes, all); });
+    auto done = exportWatched(order.value());
     if (!done.ok())
         return fail(done.status(), options.json);
     return report(order.value(), done.value(), options.json);
@@ -117,7 +133,7 @@ void addExport(CLI::App& app, Action& action)
     auto options = std::make_shared<ExportOptions>();
     ExportOrder& order = options->order;
     CLI::App* command =
-        app.add_subcommand("export", "What a run trained, in a form that other programs read");
+        app.add_subcommand("export", "Write a trained model in a form that other programs read");
     takeLocalName(*command
                        ->add_option("model", order.model,
                            "Folder of a run, a checkpoint, an adapter or a model, or a name of "

@@ -2,17 +2,14 @@
 //
 // The only command that opens a connection. The code for it is in a plugin that is loaded here.
 
+#include "app/cli/byte_progress.h"
 #include "app/cli/commands.h"
 #include "app/cli/get_plan.h"
-#include "app/cli/get_progress.h"
 #include "app/cli/stop_on_signal.h"
 #include "app/hub_session.h"
 #include "core/base/clock.h"
 
-#include <unistd.h>
-
 #include <chrono>
-#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stop_token>
@@ -29,16 +26,9 @@ struct GetOptions {
     bool json = false;
 };
 
-GetProgress makeProgress(bool json)
+ByteProgress makeProgress(bool json)
 {
-    if (json)
-        return {GetProgressKind::Json, printLine};
-    const bool isTerminal = ::isatty(STDERR_FILENO) == 1;
-    return {isTerminal ? GetProgressKind::Terminal : GetProgressKind::Silent,
-        [](std::string_view text) {
-            (void)std::fwrite(text.data(), 1, text.size(), stderr);
-            (void)std::fflush(stderr);
-        }};
+    return json ? ByteProgress(ByteProgressKind::Json, printLine) : progressOnStderr();
 }
 
 void tell(const std::string& text, bool json)
@@ -49,7 +39,7 @@ void tell(const std::string& text, bool json)
         say(text);
 }
 
-HubWatch watchOf(GetProgress& progress, bool json, const std::stop_token& stop)
+HubWatch watchOf(ByteProgress& progress, bool json, const std::stop_token& stop)
 {
     HubWatch watch;
     watch.note = [&progress, json](const std::string& text) {
@@ -89,7 +79,7 @@ Result<HubPlan> getNow(const GetOptions& options)
     MR_ASSIGN(const HubSettings settings, hubSettings(options.request));
     const StopOnSignal signal;
     std::stop_source stop;
-    GetProgress progress = makeProgress(options.json);
+    ByteProgress progress = makeProgress(options.json);
     MR_ASSIGN(const auto session,
         HubSession::open(settings, watchOf(progress, options.json, stop.get_token())));
     const HubPeer peer = peerOf(settings);

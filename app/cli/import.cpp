@@ -26,10 +26,9 @@ Result<std::optional<ExportType>> importedType(const std::string& precision)
 {
     if (precision == "auto")
         return std::optional<ExportType>();
-    if (precision == "fp32")
-        return std::optional(ExportType::F32);
-    if (precision == "bf16")
-        return std::optional(ExportType::BF16);
+    const std::optional<ExportType> type = parseExportType(precision);
+    if (type == ExportType::F32 || type == ExportType::BF16)
+        return type;
     return Status::error(ErrorKind::InvalidArgument,
         "--precision " + precision + " is no type of weights; use auto, bf16 or fp32");
 }

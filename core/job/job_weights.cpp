@@ -97,7 +97,7 @@ Status writeMoment(const JobSource& source, const SafetensorsReader& state, cons
     return writeSafetensors(file, sources);
 }
 
-// Of the model beside an adapter: as it is, if that is exact.
+// The type in which the model beside an adapter is written: its own, if that is exact.
 ExportType typeOfBase(const ModelConfig& model)
 {
     const bool isHalf = model.dtype == "bfloat16" && !model.isNf4 && !model.isFp8;

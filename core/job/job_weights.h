@@ -35,7 +35,7 @@ struct JobTensor {
 };
 std::vector<JobTensor> jobTensors(const ParamTable& trained);
 
-// Of the tensors that the next two write.
+// Bytes of tensors that the next two write.
 std::uint64_t jobBytes(const JobSource& source);
 // model/, and of an adapter the model as it is, beside adapter/.
 Status writeJobModel(const JobSource& source, const std::filesystem::path& job, WriteMeter& meter);

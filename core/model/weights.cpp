@@ -27,6 +27,8 @@ namespace mr {
 
 namespace {
 
+constexpr std::array<std::string_view, 3> kExportTypes = {"fp32", "bf16", "fp16"}; // of ExportType
+
 class FileWeights final : public FloatReader
 {
 public:
@@ -248,6 +250,19 @@ std::unique_ptr<MasterReader> initialWeights(
                                   static_cast<std::uint64_t>(tensor.firstColumn);
         fillNormal(key, range, first, out);
     });
+}
+
+std::string_view name(ExportType type) noexcept
+{
+    return kExportTypes[static_cast<std::size_t>(type)];
+}
+
+std::optional<ExportType> parseExportType(std::string_view text) noexcept
+{
+    for (std::size_t i = 0; i < kExportTypes.size(); ++i)
+        if (kExportTypes[i] == text)
+            return static_cast<ExportType>(i);
+    return std::nullopt;
 }
 
 Result<std::string> weightsHash(

@@ -18,7 +18,9 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mr {
@@ -79,6 +81,9 @@ Result<std::string> weightsHash(
     const ParamTable& table, MasterReader& master, const MasterSink& also = {});
 
 enum class ExportType : std::uint8_t { F32, BF16, F16 };
+// "fp32", "bf16", "fp16"
+std::string_view name(ExportType type) noexcept;
+std::optional<ExportType> parseExportType(std::string_view text) noexcept;
 
 // Published folders cut at 5 GB; loaders take any length.
 inline constexpr std::uint64_t kShardBytes = 5'000'000'000;

@@ -44,8 +44,8 @@ struct UiServices {
     std::function<Result<ExportOutcome>(const ExportOrder&, const ExportProgress&)> exportModel;
     // Looks in the places of other programs and below these folders.
     std::function<LocalModels(const std::vector<std::string>& folders)> findModels;
-    // Who would be asked; it opens nothing. The two below are all that connects, and are called
-    // when the user pressed the button that names this host.
+    // Names the host that would be asked, and opens nothing. The two functions below are all that
+    // connects; they are called when the user pressed the button beside that name.
     std::function<Result<HubPeer>()> hubPeer;
     std::function<Result<HubPlan>(const HubRequest&, const HubWatch&)> planDownload;
     std::function<Status(const HubPlan&, const HubWatch&)> runDownload;

@@ -6,7 +6,6 @@
 
 #include <QGuiApplication>
 
-#include <algorithm>
 #include <utility>
 
 namespace mr::ui {
@@ -179,38 +178,6 @@ QString LocalModelTable::title(int column) const
     default:
         return {};
     }
-}
-
-LocalModelFilter::LocalModelFilter(QObject* parent)
-    : QSortFilterProxyModel(parent)
-{
-    setDynamicSortFilter(true);
-}
-
-void LocalModelFilter::setText(const QString& text)
-{
-    m_words = text.split(QLatin1Char(' '), Qt::SkipEmptyParts);
-    invalidateFilter();
-}
-
-bool LocalModelFilter::filterAcceptsRow(int row, const QModelIndex& parent) const
-{
-    const QString text =
-        sourceModel()->index(row, 0, parent).data(LocalModelTable::SearchRole).toString();
-    return std::all_of(m_words.begin(), m_words.end(),
-        [&](const QString& word) { return text.contains(word, Qt::CaseInsensitive); });
-}
-
-bool LocalModelFilter::lessThan(const QModelIndex& left, const QModelIndex& right) const
-{
-    const QVariant a = left.data(LocalModelTable::ValueRole);
-    const QVariant b = right.data(LocalModelTable::ValueRole);
-    if (!a.isValid() || !b.isValid())
-        return a.isValid() != b.isValid() &&
-               (sortOrder() == Qt::AscendingOrder ? a.isValid() : b.isValid());
-    if (a.userType() == QMetaType::QString)
-        return QString::localeAwareCompare(a.toString(), b.toString()) < 0;
-    return a.toDouble() < b.toDouble();
 }
 
 } // namespace mr::ui

@@ -1,4 +1,4 @@
-// Models on this machine as a table, and the filter over it.
+// Models on this machine as a table.
 //
 // Numbers for sorting are in ValueRole; what is not known has none there, and sorts last.
 
@@ -7,9 +7,6 @@
 #include "models/table_model.h"
 
 #include <millrace/local_models.h>
-
-#include <QSortFilterProxyModel>
-#include <QStringList>
 
 #include <vector>
 
@@ -44,24 +41,6 @@ private:
     static QVariant value(const LocalModel& model, int column);
 
     std::vector<LocalModel> m_models;
-};
-
-// All words must occur.
-class LocalModelFilter final : public QSortFilterProxyModel
-{
-    Q_OBJECT
-
-public:
-    explicit LocalModelFilter(QObject* parent = nullptr);
-
-    void setText(const QString& text);
-
-protected:
-    bool filterAcceptsRow(int row, const QModelIndex& parent) const override;
-    bool lessThan(const QModelIndex& left, const QModelIndex& right) const override;
-
-private:
-    QStringList m_words;
 };
 
 } // namespace mr::ui

@@ -4,8 +4,6 @@
 
 #include <millrace/run_status.h>
 
-#include <algorithm>
-
 namespace mr::ui {
 
 namespace {
@@ -26,16 +24,8 @@ RunFilterModel::States statesOf(RunStatus status)
 } // namespace
 
 RunFilterModel::RunFilterModel(QObject* parent)
-    : QSortFilterProxyModel(parent)
+    : WordFilter(RunTableModel::SortRole, RunTableModel::SearchRole, parent)
 {
-    setSortRole(RunTableModel::SortRole);
-    setDynamicSortFilter(true);
-}
-
-void RunFilterModel::setText(const QString& text)
-{
-    m_words = text.split(QLatin1Char(' '), Qt::SkipEmptyParts);
-    invalidateFilter();
 }
 
 void RunFilterModel::setStates(States states)
@@ -50,26 +40,16 @@ bool RunFilterModel::filterAcceptsRow(int row, const QModelIndex& parent) const
     if (m_states != States::All &&
         statesOf(static_cast<RunStatus>(cell.data(RunTableModel::StatusRole).toInt())) != m_states)
         return false;
-    const QString text = cell.data(RunTableModel::SearchRole).toString();
-    const QStringList tags = cell.data(RunTableModel::TagsRole).toStringList();
-    return std::all_of(m_words.begin(), m_words.end(), [&](const QString& word) {
-        return word.startsWith(kTag) ? tags.contains(word.mid(kTag.size()), Qt::CaseInsensitive)
-                                     : text.contains(word, Qt::CaseInsensitive);
-    });
+    return WordFilter::filterAcceptsRow(row, parent);
 }
 
-bool RunFilterModel::lessThan(const QModelIndex& left, const QModelIndex& right) const
+bool RunFilterModel::hasWord(const QModelIndex& cell, const QString& word) const
 {
-    const QVariant a = left.data(RunTableModel::SortRole);
-    const QVariant b = right.data(RunTableModel::SortRole);
-    if (a.isValid() && b.isValid()) {
-        if (a.userType() == QMetaType::QString)
-            return QString::localeAwareCompare(a.toString(), b.toString()) < 0;
-        return a.toDouble() < b.toDouble();
-    }
-    if (a.isValid() == b.isValid())
-        return false;
-    return sortOrder() == Qt::AscendingOrder ? a.isValid() : b.isValid();
+    if (!word.startsWith(kTag))
+        return WordFilter::hasWord(cell, word);
+    return cell.data(RunTableModel::TagsRole)
+        .toStringList()
+        .contains(word.mid(kTag.size()), Qt::CaseInsensitive);
 }
 
 } // namespace mr::ui

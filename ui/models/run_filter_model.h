@@ -3,13 +3,11 @@
 
 #pragma once
 
-#include <QSortFilterProxyModel>
-#include <QString>
-#include <QStringList>
+#include "models/word_filter.h"
 
 namespace mr::ui {
 
-class RunFilterModel final : public QSortFilterProxyModel
+class RunFilterModel final : public WordFilter
 {
     Q_OBJECT
 
@@ -19,16 +17,13 @@ public:
 
     explicit RunFilterModel(QObject* parent = nullptr);
 
-    void setText(const QString& text);
     void setStates(States states);
 
 protected:
     bool filterAcceptsRow(int row, const QModelIndex& parent) const override;
-    // Unknown values come last in both orders.
-    bool lessThan(const QModelIndex& left, const QModelIndex& right) const override;
+    bool hasWord(const QModelIndex& cell, const QString& word) const override;
 
 private:
-    QStringList m_words;
     States m_states = States::All;
 };
 

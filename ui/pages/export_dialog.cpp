@@ -1,9 +1,9 @@
 #include "pages/export_dialog.h"
 
 #include "bridge/background.h"
-#include "text/units.h"
 #include "widgets/card.h"
 #include "widgets/message_label.h"
+#include "widgets/progress_line.h"
 
 #include <QComboBox>
 #include <QDesktopServices>
@@ -15,7 +15,6 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
-#include <QProgressBar>
 #include <QPushButton>
 #include <QStandardPaths>
 #include <QUrl>
@@ -28,7 +27,6 @@ namespace mr::ui {
 namespace {
 
 constexpr int kLookMs = 200;
-constexpr int kParts = 1000; // of the bar
 
 // A name that every file system takes.
 QString fileNameOf(const QString& name)
@@ -58,8 +56,7 @@ ExportDialog::ExportDialog(const UiServices& services, ExportSubject subject, QW
     , m_type(new QComboBox)
     , m_typeLabel(new QLabel(tr("Weights as")))
     , m_place(new QLineEdit)
-    , m_progress(new QProgressBar)
-    , m_left(new QLabel)
+    , m_progress(new ProgressLine(tr("Progress of the export")))
     , m_verdict(new MessageLabel)
     , m_show(new QPushButton(tr("Show folder")))
 {
@@ -68,9 +65,6 @@ ExportDialog::ExportDialog(const UiServices& services, ExportSubject subject, QW
     setWindowTitle(tr("Export %1").arg(m_subject.name));
     m_help->setWordWrap(true);
     m_typeLabel->setBuddy(m_type);
-    m_progress->setRange(0, kParts);
-    m_progress->setTextVisible(false);
-    m_progress->setAccessibleName(tr("Progress of the export"));
     auto* fields = new QFormLayout;
     fields->addRow(tr("For"), m_form);
     fields->addRow(QString(), m_help);
@@ -84,7 +78,6 @@ ExportDialog::ExportDialog(const UiServices& services, ExportSubject subject, QW
     auto* layout = new QVBoxLayout(this);
     layout->addLayout(fields);
     layout->addWidget(m_progress);
-    layout->addWidget(m_left);
     layout->addWidget(m_verdict);
     layout->addStretch(1);
     layout->addWidget(buttons);
@@ -250,7 +243,7 @@ void ExportDialog::run()
         order.type = m_type->currentData().toString().toStdString();
     order.out = QDir::cleanPath(m_place->text().trimmed()).toStdString();
     m_work = std::make_shared<Work>();
-    m_begun.start();
+    m_progress->begin();
     m_timer.start(kLookMs);
     m_verdict->show(MessageLabel::Kind::Busy, tr("Reading the model…"));
     enable();
@@ -272,28 +265,18 @@ void ExportDialog::look()
 {
     if (!m_work || m_work->all == 0)
         return;
-    const auto done = static_cast<double>(m_work->done);
-    const auto all = static_cast<double>(m_work->all);
-    m_progress->setValue(static_cast<int>(kParts * done / all));
-    if (done >= all) {
-        m_left->clear();
-        m_verdict->show(MessageLabel::Kind::Busy, tr("Checking what was written…"));
-        return;
-    }
-    const double seconds = static_cast<double>(m_begun.elapsed()) / 1000.0;
-    const QString left = done > 0.0 ? durationText(seconds * (all - done) / done) : QString();
-    m_verdict->show(MessageLabel::Kind::Busy, tr("Writing…"));
-    m_left->setText(left.isEmpty()
-                        ? tr("%1 of %2").arg(memoryText(done), memoryText(all))
-                        : tr("%1 of %2, %3 left").arg(memoryText(done), memoryText(all), left));
+    const std::uint64_t done = m_work->done;
+    const std::uint64_t all = m_work->all;
+    m_progress->setDone(done, all);
+    m_verdict->show(
+        MessageLabel::Kind::Busy, done < all ? tr("Writing…") : tr("Checking what was written…"));
 }
 
 void ExportDialog::finish(const std::shared_ptr<Result<ExportOutcome>>& done)
 {
     m_work.reset();
     m_timer.stop();
-    m_left->clear();
-    m_progress->setValue(0);
+    m_progress->end();
     if (done->ok())
         showOutcome(done->value());
     else if (done->status().kind() == ErrorKind::Cancelled)
@@ -325,8 +308,6 @@ void ExportDialog::enable()
         widget->setEnabled(!isBusy);
     m_start->setText(isBusy ? tr("Stop") : tr("Export"));
     m_start->setEnabled(!m_place->text().trimmed().isEmpty());
-    m_progress->setVisible(isBusy);
-    m_left->setVisible(isBusy);
     m_show->setVisible(!m_written.isEmpty() && !isBusy);
 }
 

@@ -9,7 +9,6 @@
 #include "bridge/ui_services.h"
 
 #include <QDialog>
-#include <QElapsedTimer>
 #include <QTimer>
 
 #include <atomic>
@@ -19,12 +18,12 @@
 class QComboBox;
 class QLabel;
 class QLineEdit;
-class QProgressBar;
 class QPushButton;
 
 namespace mr::ui {
 
 class MessageLabel;
+class ProgressLine;
 
 // The thing to be exported, as the window knows it.
 struct ExportSubject {
@@ -74,8 +73,7 @@ private:
     QComboBox* m_type;
     QLabel* m_typeLabel;
     QLineEdit* m_place;
-    QProgressBar* m_progress;
-    QLabel* m_left;
+    ProgressLine* m_progress;
     MessageLabel* m_verdict;
     QPushButton* m_start;
     QPushButton* m_close;
@@ -84,7 +82,6 @@ private:
     QString m_written;
     std::shared_ptr<Work> m_work; // null: none is at work
     QTimer m_timer;
-    QElapsedTimer m_begun;
 };
 
 } // namespace mr::ui

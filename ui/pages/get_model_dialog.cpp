@@ -4,6 +4,7 @@
 #include "text/units.h"
 #include "widgets/card.h"
 #include "widgets/message_label.h"
+#include "widgets/progress_line.h"
 
 #include <QComboBox>
 #include <QFormLayout>
@@ -11,12 +12,10 @@
 #include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
-#include <QProgressBar>
 #include <QPushButton>
 #include <QTreeWidget>
 #include <QVBoxLayout>
 
-#include <algorithm>
 #include <mutex>
 #include <stop_token>
 #include <string>
@@ -27,7 +26,6 @@ namespace mr::ui {
 namespace {
 
 constexpr int kGlanceMs = 200;
-constexpr int kBarParts = 1000;
 
 QString bytesText(std::uint64_t bytes)
 {
@@ -48,22 +46,22 @@ struct GetModelDialog::Work {
     std::mutex mutex;
     HubProgress progress; // guarded by mutex
     std::string note;     // guarded by mutex; the last one
-
-    HubWatch watch(const std::shared_ptr<Work>& self) const
-    {
-        HubWatch watch;
-        watch.stop = stop.get_token();
-        watch.note = [self](const std::string& text) {
-            const std::lock_guard lock(self->mutex);
-            self->note = text;
-        };
-        watch.progress = [self](const HubProgress& now) {
-            const std::lock_guard lock(self->mutex);
-            self->progress = now;
-        };
-        return watch;
-    }
 };
+
+HubWatch GetModelDialog::watchOf(const std::shared_ptr<Work>& work)
+{
+    HubWatch watch;
+    watch.stop = work->stop.get_token();
+    watch.note = [work](const std::string& text) {
+        const std::lock_guard lock(work->mutex);
+        work->note = text;
+    };
+    watch.progress = [work](const HubProgress& now) {
+        const std::lock_guard lock(work->mutex);
+        work->progress = now;
+    };
+    return watch;
+}
 
 GetModelDialog::GetModelDialog(const UiServices& services, QWidget* parent)
     : QDialog(parent)
@@ -73,8 +71,7 @@ GetModelDialog::GetModelDialog(const UiServices& services, QWidget* parent)
     , m_host(makeMutedLabel())
     , m_list(new QPushButton(tr("Show files")))
     , m_files(new QTreeWidget)
-    , m_progress(new QProgressBar)
-    , m_left(new QLabel)
+    , m_progress(new ProgressLine(tr("Progress of the download")))
     , m_message(new MessageLabel)
     , m_fetch(new QPushButton)
     , m_use(new QPushButton(tr("Use")))
@@ -130,14 +127,10 @@ void GetModelDialog::makeBody(QVBoxLayout& layout)
     m_files->header()->setSectionResizeMode(1, QHeaderView::ResizeToContents);
     m_files->header()->setSectionResizeMode(2, QHeaderView::ResizeToContents);
     m_files->header()->setStretchLastSection(false);
-    m_progress->setRange(0, kBarParts);
-    m_progress->setTextVisible(false);
-    m_progress->setAccessibleName(tr("Progress of the download"));
     layout.addLayout(form);
     layout.addWidget(m_host);
     layout.addWidget(m_files, 1);
     layout.addWidget(m_progress);
-    layout.addWidget(m_left);
     layout.addWidget(m_message);
 }
 
@@ -182,9 +175,9 @@ void GetModelDialog::forget()
 std::shared_ptr<GetModelDialog::Work> GetModelDialog::begin()
 {
     m_work = std::make_shared<Work>();
-    m_begun.start();
     m_timer.start(kGlanceMs);
-    m_progress->setValue(0);
+    if (m_plan)
+        m_progress->begin();
     enable();
     return m_work;
 }
@@ -201,7 +194,7 @@ void GetModelDialog::askForFiles()
     background<Plan>(
         this,
         [work, request, plan = m_services.planDownload] {
-            return std::make_shared<Result<HubPlan>>(plan(request, work->watch(work)));
+            return std::make_shared<Result<HubPlan>>(plan(request, watchOf(work)));
         },
         [this](const Plan& plan) {
             m_work.reset();
@@ -250,9 +243,7 @@ void GetModelDialog::download()
     const std::shared_ptr<Work> work = begin();
     background<Status>(
         this,
-        [work, plan = *m_plan, run = m_services.runDownload] {
-            return run(plan, work->watch(work));
-        },
+        [work, plan = *m_plan, run = m_services.runDownload] { return run(plan, watchOf(work)); },
         [this](const Status& status) { finish(status); });
 }
 
@@ -260,7 +251,7 @@ void GetModelDialog::finish(const Status& status)
 {
     m_work.reset();
     m_timer.stop();
-    m_left->clear();
+    m_progress->end();
     m_isFetched = status.ok();
     if (!status.ok()) {
         showProblem(status);
@@ -285,17 +276,8 @@ void GetModelDialog::look()
         now = m_work->progress;
         note = QString::fromStdString(m_work->note);
     }
-    const auto all = static_cast<double>(std::max<std::uint64_t>(now.allBytes, 1));
-    const auto done = static_cast<double>(now.doneBytes);
-    m_progress->setValue(static_cast<int>(kBarParts * done / all));
-    const double seconds = static_cast<double>(m_begun.elapsed()) / 1000.0;
-    const QString counts = tr("%1 of %2, %3 of %4 files")
-                               .arg(memoryText(done), bytesText(now.allBytes))
-                               .arg(now.doneFiles)
-                               .arg(now.allFiles);
-    m_left->setText(done > 0.0 ? tr("%1, %2 left", "counts, time")
-                                     .arg(counts, durationText(seconds * (all - done) / done))
-                               : counts);
+    m_progress->setDone(
+        now.doneBytes, now.allBytes, tr("%1 of %2 files").arg(now.doneFiles).arg(now.allFiles));
     const QString asked = tr("Asking %1…").arg(QString::fromStdString(m_plan->host));
     m_message->show(MessageLabel::Kind::Busy, note.isEmpty() ? asked : note);
 }
@@ -320,8 +302,6 @@ void GetModelDialog::enable()
     m_fetch->setEnabled(
         isBusy || (m_plan && !m_isFetched && m_plan->fetchBytes <= m_plan->freeBytes));
     m_use->setVisible(m_isFetched && isModel);
-    m_progress->setVisible(isBusy && m_plan);
-    m_left->setVisible(isBusy && m_plan);
 }
 
 } // namespace mr::ui

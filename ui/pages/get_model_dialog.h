@@ -10,7 +10,6 @@
 #include "bridge/ui_services.h"
 
 #include <QDialog>
-#include <QElapsedTimer>
 #include <QTimer>
 
 #include <memory>
@@ -19,7 +18,6 @@
 class QComboBox;
 class QLabel;
 class QLineEdit;
-class QProgressBar;
 class QPushButton;
 class QTreeWidget;
 class QVBoxLayout;
@@ -27,6 +25,7 @@ class QVBoxLayout;
 namespace mr::ui {
 
 class MessageLabel;
+class ProgressLine;
 
 class GetModelDialog final : public QDialog
 {
@@ -53,6 +52,8 @@ signals:
 private:
     struct Work; // shared with the worker
 
+    static HubWatch watchOf(const std::shared_ptr<Work>& work);
+
     void makeBody(QVBoxLayout& layout);
     void makeButtons(QVBoxLayout& layout);
     void showHost(const Result<HubPeer>& peer);
@@ -72,8 +73,7 @@ private:
     QLabel* m_host;
     QPushButton* m_list;
     QTreeWidget* m_files;
-    QProgressBar* m_progress;
-    QLabel* m_left;
+    ProgressLine* m_progress;
     MessageLabel* m_message;
     QPushButton* m_fetch; // or stops
     QPushButton* m_use;
@@ -82,7 +82,6 @@ private:
     std::optional<HubPlan> m_plan;
     std::shared_ptr<Work> m_work; // null: none is at work
     QTimer m_timer;
-    QElapsedTimer m_begun;
 };
 
 } // namespace mr::ui

@@ -1,6 +1,7 @@
 #include "pages/models_dialog.h"
 
 #include "models/local_model_table.h"
+#include "models/word_filter.h"
 #include "pages/get_model_dialog.h"
 #include "text/units.h"
 #include "widgets/card.h"
@@ -46,7 +47,7 @@ ModelsDialog::ModelsDialog(const UiServices& services, QWidget* parent)
     : QDialog(parent)
     , m_services(services)
     , m_models(new LocalModelTable(this))
-    , m_filter(new LocalModelFilter(this))
+    , m_filter(new WordFilter(LocalModelTable::ValueRole, LocalModelTable::SearchRole, this))
     , m_filterLine(new QLineEdit)
     , m_forget(new QPushButton(tr("Forget folder")))
     , m_folders(new QMenu(this))
@@ -96,7 +97,7 @@ QWidget* ModelsDialog::makeHead()
     for (QPushButton* button : {add, m_forget})
         button->setAutoDefault(false);
     connect(add, &QPushButton::clicked, this, &ModelsDialog::askForFolder);
-    connect(m_filterLine, &QLineEdit::textChanged, m_filter, &LocalModelFilter::setText);
+    connect(m_filterLine, &QLineEdit::textChanged, m_filter, &WordFilter::setText);
     connect(m_filterLine, &QLineEdit::textChanged, this, &ModelsDialog::showCounts);
     return head;
 }

@@ -22,9 +22,9 @@ class QTableView;
 
 namespace mr::ui {
 
-class LocalModelFilter;
 class LocalModelTable;
 class MessageLabel;
+class WordFilter;
 
 class ModelsDialog final : public QDialog
 {
@@ -64,7 +64,7 @@ private:
 
     UiServices m_services;
     LocalModelTable* m_models;
-    LocalModelFilter* m_filter;
+    WordFilter* m_filter;
     QLineEdit* m_filterLine;
     QPushButton* m_forget; // a menu of the folders that were added
     QMenu* m_folders;

@@ -1,4 +1,5 @@
-// GetProgress: how far a download is, as a line that stays on a terminal or as JSON events.
+// ByteProgress: how far a download or an export is, as a line that stays on a terminal or as JSON
+// events.
 //
 // Threads  One call at a time.
 // Units    Nanoseconds of the steady clock, bytes.
@@ -15,16 +16,17 @@
 
 namespace mr::app {
 
-enum class GetProgressKind : std::uint8_t { Silent, Terminal, Json };
+enum class ByteProgressKind : std::uint8_t { Silent, Terminal, Json };
 
-class GetProgress
+class ByteProgress
 {
 public:
     using Write = std::function<void(std::string_view text)>;
 
-    GetProgress(GetProgressKind kind, Write write);
+    ByteProgress(ByteProgressKind kind, Write write);
 
-    // At most once a second, and when all is done.
+    // At most once a second, and when all is done. Files are not told where there are none to
+    // count.
     void show(std::int64_t nowNs, const HubProgress& progress);
     // Before another line: ends the one on the terminal.
     void end();
@@ -39,10 +41,13 @@ private:
     std::string text(const HubProgress& progress) const;
     std::string json(const HubProgress& progress) const;
 
-    GetProgressKind m_kind;
+    ByteProgressKind m_kind;
     Write m_write;
     std::deque<Point> m_points; // of the last seconds
     bool m_isOpen = false;      // a line of the terminal
 };
+
+// Silent where stderr is no terminal.
+ByteProgress progressOnStderr();
 
 } // namespace mr::app

@@ -1,10 +1,12 @@
-#include "app/cli/get_progress.h"
+#include "app/cli/byte_progress.h"
 
 #include "core/base/bytes.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -31,16 +33,17 @@ double secondsLeft(const HubProgress& progress, double rate)
 
 } // namespace
 
-GetProgress::GetProgress(GetProgressKind kind, Write write)
+ByteProgress::ByteProgress(ByteProgressKind kind, Write write)
     : m_kind(kind)
     , m_write(std::move(write))
 {
 }
 
-void GetProgress::show(std::int64_t nowNs, const HubProgress& progress)
+void ByteProgress::show(std::int64_t nowNs, const HubProgress& progress)
 {
-    const bool isLast = progress.doneFiles == progress.allFiles;
-    if (m_kind == GetProgressKind::Silent ||
+    const bool isLast =
+        progress.doneFiles == progress.allFiles && progress.doneBytes == progress.allBytes;
+    if (m_kind == ByteProgressKind::Silent ||
         (!m_points.empty() && nowNs - m_points.back().ns < kShownEachNs && !isLast))
         return;
     if (!m_points.empty() && progress.doneBytes < m_points.back().bytes) // a file began anew
@@ -48,7 +51,7 @@ void GetProgress::show(std::int64_t nowNs, const HubProgress& progress)
     m_points.push_back({nowNs, progress.doneBytes});
     while (nowNs - m_points.front().ns > kRateOverNs)
         m_points.pop_front();
-    if (m_kind == GetProgressKind::Json) {
+    if (m_kind == ByteProgressKind::Json) {
         m_write(json(progress));
         return;
     }
@@ -56,13 +59,13 @@ void GetProgress::show(std::int64_t nowNs, const HubProgress& progress)
     m_isOpen = true;
 }
 
-void GetProgress::end()
+void ByteProgress::end()
 {
     if (std::exchange(m_isOpen, false))
         m_write("\n");
 }
 
-double GetProgress::rate() const
+double ByteProgress::rate() const
 {
     if (m_points.size() < 2 || m_points.back().ns <= m_points.front().ns)
         return 0.0;
@@ -70,10 +73,12 @@ double GetProgress::rate() const
            static_cast<double>(m_points.back().ns - m_points.front().ns);
 }
 
-std::string GetProgress::text(const HubProgress& progress) const
+std::string ByteProgress::text(const HubProgress& progress) const
 {
-    std::string line = fmt::format("{} of {}, {} of {} files", formatBytes(progress.doneBytes),
-        formatBytes(progress.allBytes), progress.doneFiles, progress.allFiles);
+    std::string line =
+        fmt::format("{} of {}", formatBytes(progress.doneBytes), formatBytes(progress.allBytes));
+    if (progress.allFiles > 0)
+        line += fmt::format(", {} of {} files", progress.doneFiles, progress.allFiles);
     const double perSecond = rate();
     if (perSecond < 1.0)
         return line;
@@ -81,7 +86,7 @@ std::string GetProgress::text(const HubProgress& progress) const
                       timeText(secondsLeft(progress, perSecond)));
 }
 
-std::string GetProgress::json(const HubProgress& progress) const
+std::string ByteProgress::json(const HubProgress& progress) const
 {
     nlohmann::json event{{"event", "progress"}, {"done_bytes", progress.doneBytes},
         {"total_bytes", progress.allBytes}, {"done_files", progress.doneFiles},
@@ -91,6 +96,16 @@ std::string GetProgress::json(const HubProgress& progress) const
         event["seconds_left"] = static_cast<std::uint64_t>(secondsLeft(progress, perSecond));
     }
     return event.dump();
+}
+
+ByteProgress progressOnStderr()
+{
+    const bool isTerminal = ::isatty(STDERR_FILENO) == 1;
+    return {isTerminal ? ByteProgressKind::Terminal : ByteProgressKind::Silent,
+        [](std::string_view text) {
+            (void)std::fwrite(text.data(), 1, text.size(), stderr);
+            (void)std::fflush(stderr);
+        }};
 }
 
 } // namespace mr::app

@@ -1,4 +1,4 @@
-#include "app/cli/get_progress.h"
+#include "app/cli/byte_progress.h"
 #include "core/data/data_files.h"
 #include "support/test_room.h"
 
@@ -6,15 +6,15 @@
 
 #include <vector>
 
-namespace mr::test::tst_get_progress {
+namespace mr::test::tst_byte_progress {
 
-using app::GetProgress;
-using app::GetProgressKind;
+using app::ByteProgress;
+using app::ByteProgressKind;
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kMiB = 1U << 20;
 
-class TestGetProgress : public QObject
+class TestByteProgress : public QObject
 {
     Q_OBJECT
 
@@ -22,8 +22,8 @@ private Q_SLOTS:
     void aLineASecondWithRateAndTimeLeft()
     {
         std::vector<std::string> lines;
-        GetProgress progress(
-            GetProgressKind::Terminal, [&](std::string_view text) { lines.emplace_back(text); });
+        ByteProgress progress(
+            ByteProgressKind::Terminal, [&](std::string_view text) { lines.emplace_back(text); });
 
         progress.show(0, {100 * kMiB, 300 * kMiB, 0, 2}); // of an earlier download
         progress.show(kSecond / 2, {101 * kMiB, 300 * kMiB, 0, 2});
@@ -44,8 +44,8 @@ private Q_SLOTS:
     void bytesThatAreLostMakeNoRate()
     {
         std::vector<std::string> lines;
-        GetProgress progress(
-            GetProgressKind::Json, [&](std::string_view text) { lines.emplace_back(text); });
+        ByteProgress progress(
+            ByteProgressKind::Json, [&](std::string_view text) { lines.emplace_back(text); });
         progress.show(0, {10 * kMiB, 20 * kMiB, 0, 1});
         progress.show(kSecond, {1 * kMiB, 20 * kMiB, 0, 1});
         progress.show(2 * kSecond, {2 * kMiB, 20 * kMiB, 0, 1});
@@ -56,8 +56,8 @@ private Q_SLOTS:
     }
 };
 
-MR_TEST(TestGetProgress)
+MR_TEST(TestByteProgress)
 
-} // namespace mr::test::tst_get_progress
+} // namespace mr::test::tst_byte_progress
 
-#include "tst_get_progress.moc"
+#include "tst_byte_progress.moc"
