@@ -178,11 +178,11 @@ void TestAdapterExport::aStopLeavesNothing()
         return ++calls < 2 ? Status() : Status::error(ErrorKind::Cancelled, "stopped");
     };
     const auto peft = exportPeft(from, m_folder.path("stopped"), ExportType::F32, stop);
-    QVERIFY(peft.status().kind() == ErrorKind::Cancelled);
+    QVERIFY(!peft.ok() && peft.status().kind() == ErrorKind::Cancelled);
     QCOMPARE(calls, 2);
     calls = 0;
     const auto gguf = exportGgufAdapter(from, m_folder.path("stopped.gguf"), stop);
-    QVERIFY(gguf.status().kind() == ErrorKind::Cancelled);
+    QVERIFY(!gguf.ok() && gguf.status().kind() == ErrorKind::Cancelled);
     QCOMPARE(calls, 2);
     for (const char* name : {"stopped", ".stopped.part", "stopped.gguf", ".stopped.gguf.part"})
         QVERIFY2(!fs::exists(m_folder.path(name)), name);
