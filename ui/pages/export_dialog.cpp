@@ -74,13 +74,15 @@ ExportDialog::ExportDialog(const UiServices& services, ExportSubject subject, QW
     m_close = buttons->addButton(tr("Close"), QDialogButtonBox::RejectRole);
     m_start = buttons->addButton(tr("Export"), QDialogButtonBox::ActionRole);
     buttons->addButton(m_show, QDialogButtonBox::ActionRole);
-    m_start->setDefault(true);
     auto* layout = new QVBoxLayout(this);
     layout->addLayout(fields);
     layout->addWidget(m_progress);
     layout->addWidget(m_verdict);
     layout->addStretch(1);
     layout->addWidget(buttons);
+    m_start->setDefault(true); // Enter exports, and closes nothing
+    for (QPushButton* button : {m_close, m_show})
+        button->setAutoDefault(false);
     for (const ExportForm form : formsOf(m_subject))
         m_form->addItem(formName(form), static_cast<int>(form));
     connect(m_form, &QComboBox::currentIndexChanged, this, &ExportDialog::showForm);

@@ -62,6 +62,8 @@ void TestExportDialog::aSubjectHasTheFormsThatFitIt()
     const UiServices none = services({});
     auto* run = new ExportDialog(none, kRun, nullptr);
     QCOMPARE(run->form()->count(), 6);
+    run->show();
+    QVERIFY(run->start()->isDefault()); // Enter exports
     auto* model = new ExportDialog(none, {"/models/a", "a", false, false}, nullptr);
     QCOMPARE(model->form()->count(), 3);
     QVERIFY(model->place()->text().endsWith("/a-ollama"));
