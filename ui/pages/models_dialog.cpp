@@ -2,6 +2,7 @@
 
 #include "models/local_model_table.h"
 #include "models/word_filter.h"
+#include "pages/export_dialog.h"
 #include "pages/get_model_dialog.h"
 #include "text/units.h"
 #include "widgets/card.h"
@@ -139,19 +140,23 @@ void ModelsDialog::makeButtons(QWidget* row)
 {
     m_use = new QPushButton(tr("Use"));
     auto* get = new QPushButton(tr("Get a model…"));
-    get->setAutoDefault(false);
+    m_export = new QPushButton(tr("Export…"));
+    m_export->setToolTip(tr("Writes it for other programs"));
     auto* close = new QPushButton(tr("Close"));
-    close->setAutoDefault(false);
+    for (QPushButton* button : {get, m_export, close})
+        button->setAutoDefault(false);
     m_use->setDefault(true);
     m_use->setToolTip(tr("Puts its folder into the run"));
     auto* layout = new QHBoxLayout(row);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->addWidget(get);
+    layout->addWidget(m_export);
     layout->addStretch(1);
     layout->addWidget(m_use);
     layout->addWidget(close);
     connect(m_use, &QPushButton::clicked, this, &ModelsDialog::take);
     connect(get, &QPushButton::clicked, this, &ModelsDialog::getOne);
+    connect(m_export, &QPushButton::clicked, this, &ModelsDialog::exportOne);
     connect(close, &QPushButton::clicked, this, &QDialog::reject);
 }
 
@@ -162,7 +167,8 @@ void ModelsDialog::look()
     m_question.ask(
         [find = m_services.findModels, folders = foldersToLookIn()] { return find(folders); },
         [this](LocalModels found) { showFound(std::move(found)); });
-    m_use->setEnabled(false);
+    for (QPushButton* button : {m_use, m_export})
+        button->setEnabled(false);
 }
 
 void ModelsDialog::showFound(LocalModels found)
@@ -229,7 +235,9 @@ void ModelsDialog::showSelected()
     if (busy())
         return;
     const LocalModel* model = selected();
-    m_use->setEnabled(model != nullptr && LocalModelTable::isTrainable(*model));
+    const bool isTrainable = model != nullptr && LocalModelTable::isTrainable(*model);
+    for (QPushButton* button : {m_use, m_export})
+        button->setEnabled(isTrainable);
     if (model == nullptr) {
         m_reason->clear();
         return;
@@ -237,9 +245,7 @@ void ModelsDialog::showSelected()
     QStringList lines{QString::fromStdString(model->reason)};
     if (!model->path.empty())
         lines << QString::fromStdString(model->path);
-    m_reason->showLines(
-        LocalModelTable::isTrainable(*model) ? MessageLabel::Kind::Good : MessageLabel::Kind::Info,
-        lines);
+    m_reason->showLines(isTrainable ? MessageLabel::Kind::Good : MessageLabel::Kind::Info, lines);
 }
 
 void ModelsDialog::take()
@@ -260,6 +266,16 @@ void ModelsDialog::getOne()
         accept();
     });
     dialog->open();
+}
+
+void ModelsDialog::exportOne()
+{
+    const LocalModel* model = selected();
+    if (busy() || model == nullptr || !LocalModelTable::isTrainable(*model))
+        return;
+    const QString path = QString::fromStdString(model->path);
+    const QString name = QString::fromStdString(model->name).section(QLatin1Char('/'), -1);
+    (new ExportDialog(m_services, {path, name, false, false}, this))->open();
 }
 
 void ModelsDialog::askForFolder()

@@ -1,5 +1,5 @@
 // ModelsDialog: models on this PC, what can be done with each, and why no more. One that can be
-// trained is chosen for the run.
+// trained is chosen for the run, or written for other programs.
 //
 // Threads    GUI; a worker looks. Nothing is moved or written; folders that the user adds are kept
 //            in QSettings.
@@ -37,6 +37,7 @@ public:
     QLineEdit* filter() const { return m_filterLine; }
     QTableView* table() const { return m_table; }
     QPushButton* use() const { return m_use; }
+    QPushButton* exporter() const { return m_export; }
     MessageLabel* reason() const { return m_reason; }
     MessageLabel* faults() const { return m_faults; }
     QString emptyText() const; // shown where no model was found; empty: some were
@@ -57,6 +58,7 @@ private:
     void showCounts();
     void showSelected();
     void getOne();
+    void exportOne();
     void askForFolder();
     void fillFolders();
     void take();
@@ -75,6 +77,7 @@ private:
     MessageLabel* m_reason; // of the selected model
     MessageLabel* m_faults; // of places
     QPushButton* m_use;
+    QPushButton* m_export;
     LocalModels m_found;
     LatestOnly<LocalModels> m_question;
 };

@@ -1,6 +1,7 @@
 // Models on this PC: only what can be trained can be chosen, and the others say why.
 
 #include "models/local_model_table.h"
+#include "pages/export_dialog.h"
 #include "pages/models_dialog.h"
 #include "support/test_room.h"
 #include "ui/support/fake_services.h"
@@ -78,13 +79,17 @@ void TestModelsDialog::onlyWhatCanBeTrainedIsChosen()
     QVERIFY(dialog.faults()->text().contains("/gone"));
     for (const char* name : {"asked", "broken"}) {
         select(dialog, name);
-        QVERIFY(!dialog.use()->isEnabled());
+        QVERIFY(!dialog.use()->isEnabled() && !dialog.exporter()->isEnabled());
         QVERIFY(dialog.reason()->text().contains(
             QString(name) == "asked" ? "can be asked, not trained" : "shard 2 of 2"));
         emit dialog.table()->doubleClicked(dialog.table()->model()->index(0, 0));
         QCOMPARE(chosen.count(), 0);
     }
     select(dialog, "whole");
+    dialog.exporter()->click();
+    auto* exported = dialog.findChild<ExportDialog*>();
+    QVERIFY(exported && exported->windowTitle().contains("whole"));
+    exported->close();
     dialog.use()->click();
     QCOMPARE(chosen.count(), 1);
     QCOMPARE(chosen[0][0].toString(), QString("/models/whole"));
