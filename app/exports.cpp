@@ -1,6 +1,7 @@
 #include "app/exports.h"
 
 #include "app/ollama_export.h"
+#include "app/ollama_server.h"
 #include "core/job/job_export.h"
 #include "core/save/adapter_export.h"
 #include "core/save/folder_export.h"
@@ -9,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 namespace mr::app {
@@ -95,7 +97,7 @@ std::vector<std::string> factsOf(const GgufOutcome& done)
     return facts;
 }
 
-Result<ExportOutcome> writeGguf(const ExportOrder& order, const WriteProgress& progress)
+GgufRequest requestOf(const ExportOrder& order, const WriteProgress& progress)
 {
     GgufRequest request;
     request.model = order.model;
@@ -107,12 +109,33 @@ Result<ExportOutcome> writeGguf(const ExportOrder& order, const WriteProgress& p
     request.device = order.device;
     request.threads = order.threads;
     request.progress = progress;
-    auto made =
-        order.form == ExportForm::Ollama ? writeOllamaFolder(request) : writeCheckedGguf(request);
-    MR_TRY(made.status());
-    const GgufOutcome& done = made.value();
-    return ExportOutcome{done.file.string(), done.report.bytes,
-        std::string(ggufFormName(done.report.form)), factsOf(done), done.faults, done.report.notes};
+    return request;
+}
+
+ExportOutcome outcomeOf(const GgufOutcome& done)
+{
+    return {done.file.string(), done.report.bytes, std::string(ggufFormName(done.report.form)),
+        factsOf(done), done.faults, done.report.notes};
+}
+
+// The server is asked before the work, as it may have a model of that name.
+Result<ExportOutcome> writeOllama(const ExportOrder& order, const WriteProgress& progress)
+{
+    std::unique_ptr<OllamaServer> server;
+    if (!order.ollamaName.empty()) {
+        MR_ASSIGN(server, OllamaServer::open(processEnvironment()));
+        MR_TRY(server->checkFree(order.ollamaName));
+    }
+    MR_ASSIGN(const OllamaOutcome done, writeOllamaFolder(requestOf(order, progress)));
+    ExportOutcome out = outcomeOf(done.file);
+    if (!server || !out.passed())
+        return out;
+    const Status made = server->create(order.ollamaName, done.weights, done.modelfile, progress);
+    if (made.ok())
+        out.ollamaName = order.ollamaName;
+    else
+        out.notCreated = made.kind() == ErrorKind::Cancelled ? "it was stopped" : made.message();
+    return out;
 }
 
 Result<ExportOutcome> writeJob(const ExportOrder& order, const WriteProgress& progress)
@@ -129,6 +152,10 @@ Result<ExportOutcome> writeJob(const ExportOrder& order, const WriteProgress& pr
 Result<ExportOutcome> writeExport(const ExportOrder& order, const ExportProgress& watch)
 {
     MR_TRY(checkType(order));
+    if (!order.ollamaName.empty() && order.form != ExportForm::Ollama)
+        return Status::error(ErrorKind::InvalidArgument,
+            fmt::format(
+                "--create goes with --to ollama, not with --to {}", infoOf(order.form).name));
     const WriteProgress progress = [&watch](std::uint64_t done, std::uint64_t all) -> Status {
         if (!watch || watch(done, all))
             return {};
@@ -144,11 +171,13 @@ Result<ExportOutcome> writeExport(const ExportOrder& order, const ExportProgress
         return writeGgufAdapter(order, progress);
     case ExportForm::Torchrun:
         return writeJob(order, progress);
-    case ExportForm::Gguf:
     case ExportForm::Ollama:
+        return writeOllama(order, progress);
+    case ExportForm::Gguf:
         break;
     }
-    return writeGguf(order, progress);
+    MR_ASSIGN(const GgufOutcome done, writeCheckedGguf(requestOf(order, progress)));
+    return outcomeOf(done);
 }
 
 } // namespace mr::app

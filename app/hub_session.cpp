@@ -53,8 +53,12 @@ HubSession::~HubSession() = default;
 
 Result<std::unique_ptr<HubSession>> HubSession::open(const HubSettings& settings, HubWatch watch)
 {
-    MR_ASSIGN(auto network, openNetwork());
-    return std::make_unique<HubSession>(std::move(network), settings, std::move(watch));
+    auto network = openNetwork();
+    if (!network.ok())
+        return Status::error(network.status().kind(),
+            network.status().message() +
+                "; or fetch the files with another program and name their folder");
+    return std::make_unique<HubSession>(std::move(network).value(), settings, std::move(watch));
 }
 
 Result<HubPlan> planDownload(const HubRequest& request, const HubWatch& watch)

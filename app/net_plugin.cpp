@@ -14,12 +14,10 @@ namespace {
 
 constexpr const char* kNetFileName = "libmillrace_net.so";
 constexpr const char* kNetEnvironment = "MILLRACE_NET_PLUGIN";
-constexpr const char* kWithoutNet =
-    "; or fetch the files with another program and name their folder";
 
 Status noNetwork(const std::string& text)
 {
-    return Status::error(ErrorKind::InvalidArgument, "network: " + text + kWithoutNet);
+    return Status::error(ErrorKind::InvalidArgument, "network: " + text);
 }
 
 } // namespace

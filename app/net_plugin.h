@@ -1,4 +1,4 @@
-// Finds and loads the network plugin, when the user asks for something from a hub.
+// Finds and loads the network plugin, when the user asks for something from a hub or of Ollama.
 //
 // The environment variable MILLRACE_NET_PLUGIN may name the file (app/plugin_file.h).
 //

@@ -2,7 +2,6 @@
 
 #include "core/base/file.h"
 #include "core/data/chat_format.h"
-#include "core/exchange/modelfile.h"
 #include "core/exchange/ollama_template.h"
 #include "core/save/written_aside.h"
 
@@ -78,7 +77,7 @@ Result<Modelfile> modelfileOf(const ModelPlace& place, std::vector<std::string>&
 
 } // namespace
 
-Result<GgufOutcome> writeOllamaFolder(const GgufRequest& request)
+Result<OllamaOutcome> writeOllamaFolder(const GgufRequest& request)
 {
     MR_ASSIGN(const ModelPlace place, modelPlaceOf(request.model, request.adapter));
     std::error_code error;
@@ -88,7 +87,7 @@ Result<GgufOutcome> writeOllamaFolder(const GgufRequest& request)
     fs::path failed = request.out;
     failed += ".failed";
     std::vector<std::string> notes;
-    MR_ASSIGN(const Modelfile modelfile, modelfileOf(place, notes));
+    MR_ASSIGN(Modelfile modelfile, modelfileOf(place, notes));
     MR_ASSIGN(const std::string text, modelfile.text());
     GgufOutcome outcome;
     MR_TRY(writeAside(failed, [&](const fs::path& folder) -> Status {
@@ -101,13 +100,13 @@ Result<GgufOutcome> writeOllamaFolder(const GgufRequest& request)
     outcome.report.notes.insert(outcome.report.notes.end(), notes.begin(), notes.end());
     outcome.file = failed;
     if (!outcome.faults.empty())
-        return outcome;
+        return OllamaOutcome{std::move(outcome), std::move(modelfile), failed / kWeights};
     fs::rename(failed, request.out, error);
     if (error)
         return Status::error(
             ErrorKind::Io, "rename to " + request.out.string() + ": " + error.message());
     outcome.file = request.out;
-    return outcome;
+    return OllamaOutcome{std::move(outcome), std::move(modelfile), request.out / kWeights};
 }
 
 } // namespace mr::app

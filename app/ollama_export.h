@@ -8,11 +8,17 @@
 #pragma once
 
 #include "app/gguf_export.h"
+#include "core/exchange/modelfile.h"
 
 namespace mr::app {
 
-// `request.out` is the folder. In the outcome `file` is the folder as it is named in the end, and
-// the report's notes say what the Modelfile lacks.
-Result<GgufOutcome> writeOllamaFolder(const GgufRequest& request);
+struct OllamaOutcome {
+    GgufOutcome file; // its `file` is the folder as it is named in the end
+    Modelfile modelfile;
+    std::filesystem::path weights; // in the folder
+};
+
+// `request.out` is the folder. The report's notes say what the Modelfile lacks.
+Result<OllamaOutcome> writeOllamaFolder(const GgufRequest& request);
 
 } // namespace mr::app

@@ -5349,6 +5349,14 @@ Masked: read, not part of the loss</source>
     <context>
         <name>mr::ui::ExportDialog</name>
         <message>
+            <source>Ollama has it now: ollama run %1</source>
+            <translation>Ollama に登録しました: ollama run %1</translation>
+        </message>
+        <message>
+            <source>Ollama has no model of it: %1</source>
+            <translation>Ollama には登録できませんでした: %1</translation>
+        </message>
+        <message>
             <source>Weights as</source>
             <translation>重みの形式</translation>
         </message>
@@ -5677,6 +5685,14 @@ Masked: read, not part of the loss</source>
     <context>
         <name>mr::ui::ModelsDialog</name>
         <message>
+            <source>Export…</source>
+            <translation>エクスポート…</translation>
+        </message>
+        <message>
+            <source>Writes it for other programs</source>
+            <translation>ほかのプログラム用に書き出します</translation>
+        </message>
+        <message>
             <source>Forget folder</source>
             <translation>フォルダーを外す</translation>
         </message>
@@ -5766,6 +5782,21 @@ Masked: read, not part of the loss</source>
         <message>
             <source>%1, %2 left</source>
             <translation>%1、残り %2</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::OllamaRow</name>
+        <message>
+            <source>Create the model in Ollama as</source>
+            <translation>Ollama に登録する。モデル名:</translation>
+        </message>
+        <message>
+            <source>The Ollama that runs on this PC is asked to make a model of the file. Nothing goes to another machine.</source>
+            <translation>この PC で動いている Ollama に、このファイルからモデルを作らせます。ほかのマシンには何も送りません。</translation>
+        </message>
+        <message>
+            <source>Name of the model in Ollama</source>
+            <translation>Ollama でのモデル名</translation>
         </message>
     </context>
 </TS>

@@ -66,6 +66,8 @@ Result<ExportOrder> orderOf(const ExportOptions& options)
 // A sentence on what to do with it; empty: nothing is to be said.
 std::string nextStep(const ExportOrder& order, const ExportOutcome& done)
 {
+    if (!done.ollamaName.empty())
+        return "Ollama has it now: ollama run " + done.ollamaName;
     if (order.form == ExportForm::Ollama)
         return "there: ollama create NAME -f " + done.path + "/Modelfile";
     if (order.form == ExportForm::Torchrun)
@@ -76,12 +78,14 @@ std::string nextStep(const ExportOrder& order, const ExportOutcome& done)
 
 int report(const ExportOrder& order, const ExportOutcome& done, bool json)
 {
+    constexpr int kNotCreated = 4;
     constexpr int kFailedCheck = 5;
+    const int code = !done.passed() ? kFailedCheck : done.notCreated.empty() ? 0 : kNotCreated;
     if (json) {
         printJson({{"path", done.path}, {"bytes", done.bytes}, {"type", done.type},
             {"passed", done.passed()}, {"facts", done.facts}, {"faults", done.faults},
-            {"notes", done.notes}});
-        return done.passed() ? 0 : kFailedCheck;
+            {"notes", done.notes}, {"ollama", done.ollamaName}, {"not_created", done.notCreated}});
+        return code;
     }
     printText("%s (%s)", done.path.c_str(), done.type.c_str());
     for (const std::string& fact : done.facts)
@@ -92,11 +96,14 @@ int report(const ExportOrder& order, const ExportOutcome& done, bool json)
         printText("fault: %s", fault.c_str());
     if (!done.passed()) {
         printText("it failed its check; do not use it");
-        return kFailedCheck;
+        return code;
     }
+    if (!done.notCreated.empty())
+        printText(
+            "the folder is whole, but Ollama has no model of it: %s", done.notCreated.c_str());
     if (const std::string next = nextStep(order, done); !next.empty())
         printText("%s", next.c_str());
-    return 0;
+    return code;
 }
 
 // With its progress on a terminal, until a signal comes.
@@ -153,6 +160,9 @@ void addExport(CLI::App& app, Action& action)
     command->add_option("--check", options->check,
         "gguf, ollama: full (the file is asked the questions that the model is) or weights (read "
         "back)");
+    command->add_option("--create", order.ollamaName,
+        "ollama: the Ollama that runs on this PC makes a model of this name (127.0.0.1:11434, or "
+        "what OLLAMA_HOST names)");
     command->add_option("--device", options->device, "For the questions: auto, cpu or cuda");
     command->add_option("--threads", order.threads, "Compute threads for them");
     command->add_flag("--json", options->json, "One JSON object on stdout");

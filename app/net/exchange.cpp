@@ -4,6 +4,13 @@
 
 namespace mr::app {
 
+void Exchange::putSent(std::uint64_t bytes)
+{
+    const std::scoped_lock lock(m_mutex);
+    m_sent = bytes;
+    m_news.notify_all();
+}
+
 void Exchange::putHead(HttpHead head)
 {
     const std::scoped_lock lock(m_mutex);
@@ -39,7 +46,9 @@ std::optional<Exchange::Next> Exchange::take(
     if (!m_news.wait_for(lock, stop, stall, [this] { return hasNews(); }))
         return std::nullopt;
     Next next;
-    if (m_head) {
+    if (m_sent) {
+        next.sent = std::exchange(m_sent, std::nullopt);
+    } else if (m_head) {
         next.head = std::exchange(m_head, std::nullopt);
     } else if (!m_pieces.empty()) {
         next.piece = std::move(m_pieces.front());

@@ -2,15 +2,19 @@
 
 #include <QCoreApplication>
 #include <QEventLoop>
+#include <QFile>
 #include <QNetworkAccessManager>
 #include <QNetworkProxy>
 #include <QNetworkReply>
 #include <QNetworkRequest>
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <clocale>
 #include <future>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -113,8 +117,16 @@ public:
 
     void start(std::uint64_t id, const HttpRequest& request, std::shared_ptr<Exchange> exchange)
     {
-        QNetworkReply* reply = m_manager.get(requestOf(request));
+        QNetworkReply* reply = ask(request);
+        if (reply == nullptr) {
+            exchange->end({HttpFault::Other, request.file.string() + ": cannot be read"});
+            return;
+        }
         reply->setReadBufferSize(kSocketBytes);
+        connect(reply, &QNetworkReply::uploadProgress, this, [exchange](qint64 sent, qint64) {
+            if (sent > 0) // 0 comes again at the end
+                exchange->putSent(static_cast<std::uint64_t>(sent));
+        });
         m_running[id] = {reply, std::move(exchange), false};
         connect(reply, &QNetworkReply::metaDataChanged, this, [this, id] { readHead(id); });
         connect(reply, &QNetworkReply::readyRead, this, [this, id] { goOn(id); });
@@ -157,6 +169,25 @@ private:
         std::shared_ptr<Exchange> exchange{};
         bool hasHead = false;
     };
+
+    // Null: the file of its body cannot be read.
+    QNetworkReply* ask(const HttpRequest& request)
+    {
+        const QNetworkRequest made = requestOf(request);
+        if (request.method == HttpMethod::Get)
+            return m_manager.get(made);
+        if (request.method == HttpMethod::Head)
+            return m_manager.head(made);
+        if (request.file.empty())
+            return m_manager.post(made, QByteArray::fromStdString(request.text));
+        const int opened = ::open(request.file.c_str(), O_RDONLY | O_CLOEXEC);
+        auto file = std::make_unique<QFile>();
+        if (opened < 0 || !file->open(opened, QIODevice::ReadOnly, QFileDevice::AutoCloseHandle))
+            return nullptr;
+        QNetworkReply* reply = m_manager.post(made, file.get());
+        file.release()->setParent(reply);
+        return reply;
+    }
 
     void readHead(std::uint64_t id)
     {

@@ -1,9 +1,9 @@
 // Interface of the network plugin, libmillrace_net.so, to the program that loads it.
 //
 // The program itself has no code that opens a connection. It loads this plugin, and Qt's network
-// behind it, only when its user asks for something from a hub. C++ objects cross the border: both
-// sides must be built by one compiler from one set of headers, which `abi` proves. Compare it
-// before anything else is used.
+// behind it, only when its user asks for something from a hub or of Ollama. C++ objects cross the
+// border: both sides must be built by one compiler from one set of headers, which `abi` proves.
+// Compare it before anything else is used.
 //
 // Threads    makeTransport() from any thread. Where the process has no QCoreApplication, the
 //            transport makes one on its own thread: then one transport a process.

@@ -14,10 +14,18 @@ std::span<const std::byte> bytesOf(const QByteArray& piece)
     return std::as_bytes(std::span(piece.constData(), static_cast<std::size_t>(piece.size())));
 }
 
+// False: the sink stops the request.
+bool give(const Exchange::Next& next, HttpSink& sink)
+{
+    if (next.sent)
+        return sink.sent(*next.sent);
+    return next.head ? sink.head(*next.head) : sink.body(bytesOf(next.piece));
+}
+
 class QtTransport final : public HttpTransport
 {
 public:
-    HttpOutcome get(
+    HttpOutcome send(
         const HttpRequest& request, HttpSink& sink, const std::stop_token& stop) override
     {
         const std::uint64_t id = ++m_lastId;
@@ -31,9 +39,7 @@ public:
             }
             if (next->outcome)
                 return *next->outcome;
-            const bool goesOn =
-                next->head ? sink.head(*next->head) : sink.body(bytesOf(next->piece));
-            if (!goesOn) {
+            if (!give(*next, sink)) {
                 m_network.abort(id);
                 return {HttpFault::Stopped, {}};
             }

@@ -4,7 +4,7 @@
 // read), certificates checked against the system's. It needs a QCoreApplication; where the process
 // has none, it makes one on its thread and keeps it.
 //
-// Threads    get() from any thread, several at once.
+// Threads    send() from any thread, several at once.
 
 #pragma once
 

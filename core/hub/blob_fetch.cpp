@@ -24,7 +24,7 @@ Status BlobFetch::takeUp(const std::stop_token& stop)
     if (bytes > m_file.bytes)
         return startAnew();
     MR_ASSIGN(m_hash, HubHash::begin(m_file));
-    MR_TRY(addFile(*m_hash, m_path, bytes, stop));
+    MR_TRY(addFile(*m_hash, m_path, bytes, untilStopped(stop)));
     m_at = bytes;
     m_isPieced = bytes > 0;
     m_count(static_cast<std::int64_t>(bytes));

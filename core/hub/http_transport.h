@@ -3,7 +3,7 @@
 // The rules of a hub (redirects, tokens, tries, resuming) are above it and need no network to be
 // tested. An implementation follows no redirect, keeps no cookies and changes no byte of a body.
 //
-// Threads    get() from any number of threads; the sink is called on the thread of its get().
+// Threads    send() from any number of threads; the sink is called on the thread of its send().
 // Ownership  Request and sink are lent for the call.
 // Errors     A fault with the library's own words; a status of 400 and more is no fault.
 
@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -24,10 +25,16 @@ struct HttpHeader {
     std::string value;
 };
 
+enum class HttpMethod : std::uint8_t { Get, Head, Post };
+
 struct HttpRequest {
     std::string url;
     std::vector<HttpHeader> headers;
-    std::chrono::milliseconds stall{60'000}; // without a byte for so long, the request has failed
+    // Without a byte in either direction for so long, the request has failed.
+    std::chrono::milliseconds stall{60'000};
+    HttpMethod method = HttpMethod::Get;
+    std::string text = {};           // body of Post
+    std::filesystem::path file = {}; // its bytes are the body instead; empty: the text is
 };
 
 struct HttpHead {
@@ -56,6 +63,12 @@ class HttpSink
 {
 public:
     virtual ~HttpSink() = default;
+    // Bytes of the request's body that are on their way. Before head(); false as there.
+    virtual bool sent(std::uint64_t bytes)
+    {
+        (void)bytes;
+        return true;
+    }
     // Once, before any body; false stops the request. So below.
     virtual bool head(const HttpHead& head) = 0;
     virtual bool body(std::span<const std::byte> piece) = 0;
@@ -65,8 +78,8 @@ class HttpTransport
 {
 public:
     virtual ~HttpTransport() = default;
-    // Blocks until the answer has ended. GET.
-    virtual HttpOutcome get(
+    // Blocks until the answer has ended.
+    virtual HttpOutcome send(
         const HttpRequest& request, HttpSink& sink, const std::stop_token& stop) = 0;
 };
 

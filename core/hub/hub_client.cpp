@@ -126,7 +126,7 @@ HubClient::Try HubClient::tryOnce(
         if (!m_endpoint.token.empty() && url.sameOrigin(m_endpoint.url))
             request.headers.push_back({"Authorization", "Bearer " + m_endpoint.token});
         Relay relay(body, url, m_endpoint.url, namedHash);
-        const HttpOutcome outcome = m_transport.get(request, relay, m_stop);
+        const HttpOutcome outcome = m_transport.send(request, relay, m_stop);
         m_isReached = m_isReached || relay.reply().head.status != 0;
         if (m_stop.stop_requested())
             return {hubFault({HttpFault::Cancelled, {}}, {}, {})};

@@ -69,19 +69,26 @@ Result<std::string> HubHash::end()
 }
 
 Status addFile(HubHash& hash, const std::filesystem::path& path, std::uint64_t bytes,
-    const std::stop_token& stop)
+    const WriteProgress& progress)
 {
     MR_ASSIGN(const File file, File::openRead(path));
     std::vector<std::byte> piece(std::min<std::uint64_t>(kHashPieceBytes, bytes));
+    WriteMeter meter(bytes, progress);
     for (std::uint64_t at = 0; at < bytes; at += piece.size()) {
-        if (stop.stop_requested())
-            return Status::error(ErrorKind::Cancelled, "stopped");
         const std::span<std::byte> part =
             std::span(piece).first(std::min<std::uint64_t>(piece.size(), bytes - at));
         MR_TRY(file.readAt(at, part));
         MR_TRY(hash.add(part));
+        MR_TRY(meter.add(part.size()));
     }
     return {};
+}
+
+WriteProgress untilStopped(const std::stop_token& stop)
+{
+    return [stop](std::uint64_t, std::uint64_t) {
+        return stop.stop_requested() ? Status::error(ErrorKind::Cancelled, "stopped") : Status();
+    };
 }
 
 Result<bool> isHubFile(
@@ -92,7 +99,7 @@ Result<bool> isHubFile(
         std::filesystem::file_size(path, error) != file.bytes)
         return false;
     MR_ASSIGN(HubHash hash, HubHash::begin(file));
-    MR_TRY(addFile(hash, path, file.bytes, stop));
+    MR_TRY(addFile(hash, path, file.bytes, untilStopped(stop)));
     MR_ASSIGN(const std::string text, hash.end());
     return text == file.hash;
 }

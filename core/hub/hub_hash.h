@@ -8,6 +8,8 @@
 
 #pragma once
 
+#include "core/base/write_progress.h"
+
 #include <millrace/hub.h>
 #include <millrace/status.h>
 
@@ -39,9 +41,11 @@ private:
     std::unique_ptr<Context, Free> m_context;
 };
 
-// Adds the first `bytes` of a file. Cancelled once `stop` asks for it.
+// Adds the first `bytes` of a file. An error of `progress` ends it.
 Status addFile(HubHash& hash, const std::filesystem::path& path, std::uint64_t bytes,
-    const std::stop_token& stop);
+    const WriteProgress& progress);
+// Never tells anything, and is Cancelled once `stop` asks for it.
+WriteProgress untilStopped(const std::stop_token& stop);
 
 // Whether the file at `path` has the length and the hash; false where it is not there.
 Result<bool> isHubFile(

@@ -134,7 +134,7 @@ public:
     {
     }
 
-    HttpOutcome get(
+    HttpOutcome send(
         const HttpRequest& request, HttpSink& sink, const std::stop_token& stop) override
     {
         const HttpUrl url = parseUrl(request.url).value();
@@ -149,7 +149,7 @@ public:
             answer = m_repo.answer(url.path, headerOf({0, request.headers}, "range"));
         if (answer->status == 0)
             return {answer->fault, "words"};
-        return send(*answer, sink, stop);
+        return deliver(*answer, sink, stop);
     }
 
     std::vector<HttpRequest> requests() const
@@ -159,7 +159,8 @@ public:
     }
 
 private:
-    static HttpOutcome send(const FakeAnswer& answer, HttpSink& sink, const std::stop_token& stop)
+    static HttpOutcome deliver(
+        const FakeAnswer& answer, HttpSink& sink, const std::stop_token& stop)
     {
         HttpHead head{answer.status, answer.headers};
         if (answer.hasLength && !headerOf(head, "content-length"))

@@ -20,8 +20,10 @@
 namespace mr::test {
 
 struct ServedRequest {
-    std::string target;
-    std::vector<HttpHeader> headers;
+    std::string method{};
+    std::string target{};
+    std::string body{};
+    std::vector<HttpHeader> headers{};
     int count = 0; // of requests for this target, from 1
 
     std::optional<std::string> header(std::string_view name) const
@@ -106,27 +108,46 @@ private:
                 text += socket.readAll();
                 continue;
             }
-            const ServedRequest request = parsed(text.left(end));
+            ServedRequest request = parsed(text.left(end));
             text.remove(0, end + 4);
+            readBody(socket, text, request);
+            note(request);
             if (!send(socket, answerTo(request)))
                 return;
         }
     }
 
-    ServedRequest parsed(const QByteArray& text)
+    static ServedRequest parsed(const QByteArray& text)
     {
         ServedRequest request;
         const QList<QByteArray> lines = text.split('\n');
+        request.method = lines[0].split(' ').value(0).toStdString();
         request.target = lines[0].split(' ').value(1).toStdString();
         for (const QByteArray& line : lines.mid(1))
             request.headers.push_back({line.left(line.indexOf(':')).toLower().toStdString(),
                 line.mid(line.indexOf(':') + 1).trimmed().toStdString()});
+        return request;
+    }
+
+    void readBody(QTcpSocket& socket, QByteArray& text, ServedRequest& request) const
+    {
+        const qsizetype length = std::stoi(request.header("content-length").value_or("0"));
+        while (
+            text.size() < length && !m_ends && socket.state() == QAbstractSocket::ConnectedState) {
+            (void)socket.waitForReadyRead(10);
+            text += socket.readAll();
+        }
+        request.body = text.left(length).toStdString();
+        text.remove(0, length);
+    }
+
+    void note(ServedRequest& request)
+    {
         const std::scoped_lock lock(m_mutex);
         request.count = 1;
         for (const ServedRequest& other : m_requests)
             request.count += other.target == request.target ? 1 : 0;
         m_requests.push_back(request);
-        return request;
     }
 
     FakeAnswer answerTo(const ServedRequest& request)

@@ -1,6 +1,7 @@
 #include "pages/export_dialog.h"
 
 #include "bridge/background.h"
+#include "pages/ollama_row.h"
 #include "widgets/card.h"
 #include "widgets/message_label.h"
 #include "widgets/progress_line.h"
@@ -33,10 +34,20 @@ QString fileNameOf(const QString& name)
 {
     QString out;
     for (const QChar c : name)
-        out += c.isLetterOrNumber() || c == u'-' || c == u'.' || c == u'_' ? c : QChar(u'-');
+        if (c.isLetterOrNumber() || c == u'.' || c == u'_')
+            out += c;
+        else if (!out.endsWith(u'-'))
+            out += u'-';
     while (out.startsWith(u'.') || out.startsWith(u'-'))
         out.remove(0, 1);
     return out.isEmpty() ? QStringLiteral("model") : out;
+}
+
+MessageLabel::Kind kindOf(const ExportOutcome& outcome)
+{
+    if (!outcome.passed())
+        return MessageLabel::Kind::Error;
+    return outcome.notCreated.empty() ? MessageLabel::Kind::Good : MessageLabel::Kind::Warning;
 }
 
 } // namespace
@@ -56,6 +67,7 @@ ExportDialog::ExportDialog(const UiServices& services, ExportSubject subject, QW
     , m_type(new QComboBox)
     , m_typeLabel(new QLabel(tr("Weights as")))
     , m_place(new QLineEdit)
+    , m_ollama(new OllamaRow(fileNameOf(m_subject.name)))
     , m_progress(new ProgressLine(tr("Progress of the export")))
     , m_verdict(new MessageLabel)
     , m_show(new QPushButton(tr("Show folder")))
@@ -70,6 +82,7 @@ ExportDialog::ExportDialog(const UiServices& services, ExportSubject subject, QW
     fields->addRow(QString(), m_help);
     fields->addRow(m_typeLabel, m_type);
     fields->addRow(tr("Write to"), makePlaceRow());
+    fields->addRow(QString(), m_ollama);
     auto* buttons = new QDialogButtonBox;
     m_close = buttons->addButton(tr("Close"), QDialogButtonBox::RejectRole);
     m_start = buttons->addButton(tr("Export"), QDialogButtonBox::ActionRole);
@@ -87,6 +100,7 @@ ExportDialog::ExportDialog(const UiServices& services, ExportSubject subject, QW
         m_form->addItem(formName(form), static_cast<int>(form));
     connect(m_form, &QComboBox::currentIndexChanged, this, &ExportDialog::showForm);
     connect(m_place, &QLineEdit::textChanged, this, &ExportDialog::enable);
+    connect(m_ollama, &OllamaRow::changed, this, &ExportDialog::enable);
     connect(m_start, &QPushButton::clicked, this, &ExportDialog::run);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     connect(&m_timer, &QTimer::timeout, this, &ExportDialog::look);
@@ -216,6 +230,7 @@ void ExportDialog::showForm()
     }
     m_type->setVisible(m_type->count() > 0);
     m_typeLabel->setVisible(m_type->count() > 0);
+    m_ollama->setVisible(info.form == ExportForm::Ollama);
     if (m_place->text() == m_suggested) {
         m_suggested = suggestedPlace();
         m_place->setText(m_suggested);
@@ -231,6 +246,19 @@ void ExportDialog::browse()
         m_place->setText(place);
 }
 
+ExportOrder ExportDialog::order() const
+{
+    ExportOrder order;
+    order.model = m_subject.path.toStdString();
+    order.form = chosen().form;
+    if (m_type->count() > 0)
+        order.type = m_type->currentData().toString().toStdString();
+    order.out = QDir::cleanPath(m_place->text().trimmed()).toStdString();
+    if (order.form == ExportForm::Ollama)
+        order.ollamaName = m_ollama->modelName().toStdString();
+    return order;
+}
+
 void ExportDialog::run()
 {
     if (m_work) { // the button stops it
@@ -238,12 +266,6 @@ void ExportDialog::run()
         m_start->setEnabled(false);
         return;
     }
-    ExportOrder order;
-    order.model = m_subject.path.toStdString();
-    order.form = chosen().form;
-    if (m_type->count() > 0)
-        order.type = m_type->currentData().toString().toStdString();
-    order.out = QDir::cleanPath(m_place->text().trimmed()).toStdString();
     m_work = std::make_shared<Work>();
     m_progress->begin();
     m_timer.start(kLookMs);
@@ -252,7 +274,7 @@ void ExportDialog::run()
     using Done = std::shared_ptr<Result<ExportOutcome>>;
     background<Done>(
         this,
-        [work = m_work, write = m_services.exportModel, order] {
+        [work = m_work, write = m_services.exportModel, order = order()] {
             return std::make_shared<Result<ExportOutcome>>(
                 write(order, [work](std::uint64_t done, std::uint64_t all) {
                     work->done = done;
@@ -295,21 +317,26 @@ void ExportDialog::showOutcome(const ExportOutcome& outcome)
     QStringList lines{outcome.passed()
                           ? tr("Written and checked: %1").arg(m_written)
                           : tr("It failed its check; do not use it: %1").arg(m_written)};
+    if (!outcome.ollamaName.empty())
+        lines << tr("Ollama has it now: ollama run %1")
+                     .arg(QString::fromStdString(outcome.ollamaName));
+    if (!outcome.notCreated.empty())
+        lines
+            << tr("Ollama has no model of it: %1").arg(QString::fromStdString(outcome.notCreated));
     for (const auto* part : {&outcome.faults, &outcome.facts, &outcome.notes})
         for (const std::string& line : *part)
             lines.push_back(QString::fromStdString(line));
-    m_verdict->showLines(
-        outcome.passed() ? MessageLabel::Kind::Good : MessageLabel::Kind::Error, lines);
+    m_verdict->showLines(kindOf(outcome), lines);
     m_suggested = suggestedPlace();
 }
 
 void ExportDialog::enable()
 {
     const bool isBusy = busy();
-    for (QWidget* widget : std::initializer_list<QWidget*>{m_form, m_type, m_place})
+    for (QWidget* widget : std::initializer_list<QWidget*>{m_form, m_type, m_place, m_ollama})
         widget->setEnabled(!isBusy);
     m_start->setText(isBusy ? tr("Stop") : tr("Export"));
-    m_start->setEnabled(!m_place->text().trimmed().isEmpty());
+    m_start->setEnabled(!m_place->text().trimmed().isEmpty() && m_ollama->isComplete());
     m_show->setVisible(!m_written.isEmpty() && !isBusy);
 }
 

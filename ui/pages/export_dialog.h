@@ -23,6 +23,7 @@ class QPushButton;
 namespace mr::ui {
 
 class MessageLabel;
+class OllamaRow;
 class ProgressLine;
 
 // The thing to be exported, as the window knows it.
@@ -44,6 +45,7 @@ public:
     QComboBox* form() const { return m_form; }
     QComboBox* type() const { return m_type; }
     QLineEdit* place() const { return m_place; }
+    OllamaRow* ollama() const { return m_ollama; }
     QPushButton* start() const { return m_start; }
     MessageLabel* verdict() const { return m_verdict; }
     bool busy() const { return m_work != nullptr; }
@@ -58,6 +60,7 @@ private:
     const ExportFormInfo& chosen() const;
     QString suggestedPlace() const;
     QWidget* makePlaceRow();
+    ExportOrder order() const;
     void showForm();
     void browse();
     void run();
@@ -73,6 +76,7 @@ private:
     QComboBox* m_type;
     QLabel* m_typeLabel;
     QLineEdit* m_place;
+    OllamaRow* m_ollama;
     ProgressLine* m_progress;
     MessageLabel* m_verdict;
     QPushButton* m_start;

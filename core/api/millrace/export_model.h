@@ -49,6 +49,8 @@ struct ExportOrder {
     bool asks = true;      // GGUF: the file is asked what the model is
     DeviceChoice device = DeviceChoice::Auto;
     std::int64_t threads = 0;
+    // Ollama: the server of this machine is to make a model of this name; empty: it is not asked.
+    std::string ollamaName = {};
 };
 
 struct ExportOutcome {
@@ -58,6 +60,8 @@ struct ExportOutcome {
     std::vector<std::string> facts; // what was compared, with numbers; sentences
     std::vector<std::string> faults;
     std::vector<std::string> notes;
+    std::string ollamaName = {}; // by which Ollama has it now
+    std::string notCreated = {}; // why Ollama has not, although it was asked; a sentence
 
     bool passed() const noexcept { return faults.empty(); }
 };

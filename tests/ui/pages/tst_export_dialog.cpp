@@ -1,10 +1,12 @@
 // The export dialog: forms that the subject has, places, progress, the verdict, and a stop.
 
 #include "pages/export_dialog.h"
+#include "pages/ollama_row.h"
 #include "support/test_room.h"
 #include "ui/support/fake_services.h"
 #include "widgets/message_label.h"
 
+#include <QCheckBox>
 #include <QComboBox>
 #include <QLineEdit>
 #include <QPointer>
@@ -40,6 +42,7 @@ private Q_SLOTS:
     void theOrderIsWhatWasChosen();
     void aFailedCheckIsNoSuccess();
     void anErrorIsShownAsItIs();
+    void ollamaIsAskedWhereItIsWanted();
     void theButtonStopsAnExport();
     void closingStopsAnExport();
 
@@ -67,9 +70,9 @@ void TestExportDialog::aSubjectHasTheFormsThatFitIt()
     auto* model = new ExportDialog(none, {"/models/a", "a", false, false}, nullptr);
     QCOMPARE(model->form()->count(), 3);
     QVERIFY(model->place()->text().endsWith("/a-ollama"));
-    QVERIFY(run->place()->text().endsWith("/Eggs--first-try-ollama"));
+    QVERIFY(run->place()->text().endsWith("/Eggs-first-try-ollama"));
     choose(*run, ExportForm::GgufAdapter);
-    QVERIFY(run->place()->text().endsWith("/Eggs--first-try-gguf-adapter.gguf"));
+    QVERIFY(run->place()->text().endsWith("/Eggs-first-try-gguf-adapter.gguf"));
     QVERIFY(run->type()->isHidden());
     run->place()->setText("/elsewhere/mine.gguf"); // from now on it is the user's
     choose(*run, ExportForm::Safetensors);
@@ -132,6 +135,48 @@ void TestExportDialog::anErrorIsShownAsItIs()
     QVERIFY(dialog.verdict()->kind() == MessageLabel::Kind::Error);
     QVERIFY(dialog.verdict()->text().contains("/out: is there already"));
     QVERIFY(dialog.start()->isEnabled());
+}
+
+void TestExportDialog::ollamaIsAskedWhereItIsWanted()
+{
+    ExportOrder seen;
+    std::string notCreated;
+    ExportDialog dialog(services([&](const ExportOrder& order, const ExportProgress&) {
+        seen = order;
+        ExportOutcome outcome = written(order);
+        outcome.notCreated = notCreated;
+        outcome.ollamaName = notCreated.empty() ? order.ollamaName : "";
+        return Result<ExportOutcome>(outcome);
+    }),
+        kRun, nullptr);
+    dialog.setAttribute(Qt::WA_DeleteOnClose, false);
+    dialog.start()->click();
+    QTRY_VERIFY(!dialog.busy());
+    QVERIFY(seen.ollamaName.empty()); // not unasked
+    QVERIFY(!dialog.verdict()->text().contains("ollama run"));
+    QVERIFY(!dialog.ollama()->name()->isEnabled());
+    dialog.ollama()->choice()->click();
+    QCOMPARE(dialog.ollama()->name()->text(), QString("eggs-first-try"));
+    QCOMPARE(OllamaRow(QString::fromUtf8("卵-Ab.1")).name()->text(), QString("ab.1"));
+    QCOMPARE(OllamaRow(QString::fromUtf8("-卵")).name()->text(), QString("my-model"));
+    dialog.ollama()->name()->setText(" ");
+    QVERIFY(!dialog.start()->isEnabled());
+    dialog.ollama()->name()->setText("eggs:v2 ");
+    dialog.start()->click();
+    QTRY_VERIFY(!dialog.busy());
+    QCOMPARE(seen.ollamaName, std::string("eggs:v2"));
+    QVERIFY(dialog.verdict()->kind() == MessageLabel::Kind::Good);
+    QVERIFY(dialog.verdict()->text().contains("ollama run eggs:v2"));
+    notCreated = "no Ollama answers";
+    dialog.start()->click();
+    QTRY_VERIFY(!dialog.busy());
+    QVERIFY(dialog.verdict()->kind() == MessageLabel::Kind::Warning);
+    QVERIFY(dialog.verdict()->text().contains("no Ollama answers"));
+    choose(dialog, ExportForm::Gguf);
+    QVERIFY(dialog.ollama()->isHidden());
+    dialog.start()->click();
+    QTRY_VERIFY(!dialog.busy());
+    QVERIFY(seen.ollamaName.empty());
 }
 
 namespace {
