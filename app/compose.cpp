@@ -1,5 +1,7 @@
 #include "app/compose.h"
 
+#include "core/exchange/gguf_folder.h"
+
 #include <millrace/run_reader.h>
 
 #include <array>
@@ -10,6 +12,15 @@ namespace mr::app {
 Result<std::unique_ptr<RunStore>> openStore(const std::string& database)
 {
     return RunStore::open(database.empty() ? defaultDatabasePath() : database);
+}
+
+Result<std::string> trainedFolder(const std::string& model)
+{
+    if (!isGgufFile(model))
+        return model;
+    const std::filesystem::path data = std::filesystem::path(defaultDatabasePath()).parent_path();
+    MR_ASSIGN(const std::filesystem::path folder, ggufFolder(model, data / "gguf"));
+    return folder.string();
 }
 
 std::string sampleFolder()

@@ -19,13 +19,16 @@
 
 namespace mr::app {
 
+// The folder to train from: a GGUF file is the one that it stands for, kept with the user's runs.
+Result<std::string> trainedFolder(const std::string& model);
+
 // Fills in the settings that depend on the GPU, before resolveSpec() fills in the rest. Device auto
 // is the card if there is a usable one, else the processor. A card's memory is its free bytes less
 // 768 MiB, its precision bf16 from compute capability 8.0 on.
 // With device cuda and a budget given, a card need not be here, so that a run can be planned for
 // another machine. InvalidArgument where one is needed, and for bf16 or fp8 on a card without
 // it.
-Result<RunSpec> completeForMachine(const RunSpec& spec);
+Result<RunSpec> completeForMachine(const RunSpec& asked);
 
 // resolveSpec(), planRun(), planAllPolicies() and planAllMethods() of the completed spec.
 Result<RunSpec> resolveForMachine(const RunSpec& spec, std::int64_t trainRows);

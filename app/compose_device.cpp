@@ -118,8 +118,10 @@ void refuseMissingPrecision(RunSpec spec, std::vector<PlanReport>& reports)
 
 } // namespace
 
-Result<RunSpec> completeForMachine(const RunSpec& spec)
+Result<RunSpec> completeForMachine(const RunSpec& asked)
 {
+    RunSpec spec = asked;
+    MR_ASSIGN(spec.modelDir, trainedFolder(asked.modelDir));
     if (spec.device == DeviceChoice::Cpu)
         return spec;
     // A link rate or threaded streams are asked of the CPU device only.
@@ -131,9 +133,8 @@ Result<RunSpec> completeForMachine(const RunSpec& spec)
         return completeForCard(spec, Result(facts).value());
     if (spec.device == DeviceChoice::Cuda)
         return completeWithoutCard(spec, facts.status());
-    RunSpec onCpu = spec;
-    onCpu.device = DeviceChoice::Cpu;
-    return onCpu;
+    spec.device = DeviceChoice::Cpu;
+    return spec;
 }
 
 Result<RunSpec> resolveForMachine(const RunSpec& spec, std::int64_t trainRows)

@@ -5646,10 +5646,6 @@ Masked: read, not part of the loss</source>
             <translation>アダプターのみ</translation>
         </message>
         <message>
-            <source>Only ask</source>
-            <translation>質問のみ</translation>
-        </message>
-        <message>
             <source>Nothing</source>
             <translation>不可</translation>
         </message>

@@ -65,10 +65,14 @@ ui::UiServices makeServices(RunStore& store, TryModels& models)
     services.planDownload = &planDownload;
     services.runDownload = &runDownload;
     services.inspectMachine = &inspectWithDevices;
-    services.inspectModel = &inspectModel;
-    services.inspectDataset = [](const DataSource& source, const std::string& modelDir,
-                                  std::int64_t seqLen, int previewRows) {
-        return inspectDataset(source, modelDir, seqLen, previewRows);
+    services.inspectModel = [](const std::string& model) -> Result<ModelInfo> {
+        MR_ASSIGN(const std::string folder, trainedFolder(model));
+        return inspectModel(folder);
+    };
+    services.inspectDataset = [](const DataSource& source, const std::string& model,
+                                  std::int64_t seqLen, int previewRows) -> Result<DatasetInfo> {
+        MR_ASSIGN(const std::string folder, trainedFolder(model));
+        return inspectDataset(source, folder, seqLen, previewRows);
     };
     services.inspectScratch = &inspectScratch;
     services.measureScratch = &measureScratch;

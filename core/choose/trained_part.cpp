@@ -1,5 +1,6 @@
 #include "core/choose/trained_part.h"
 
+#include "core/model/gguf_weights.h"
 #include "core/model/peft_folder.h"
 
 #include <fmt/format.h>
@@ -283,6 +284,10 @@ Result<ParamTable> trainedTable(const RunSpec& spec, const ModelConfig& config)
         return refuse(
             "the weights of this model are quantised (NF4) and cannot be trained; train an "
             "adapter beside them (--method lora), or take the unquantised model");
+    if (const auto file = ggufOf(spec.modelDir); !file.empty())
+        return refuse(file.string() +
+                      ": the weights of a GGUF file are not trained; train an adapter beside them "
+                      "(--method lora), or take the model folder that it was made of");
     if (trainsInTurns(spec)) {
         MR_ASSIGN(const auto groups, groupsOfTurns(spec, config));
         return turnTable(model, groups.front());

@@ -89,15 +89,19 @@ bool isGgufFile(const fs::path& path)
            std::string_view(magic.data(), magic.size()) == "GGUF";
 }
 
-Result<fs::path> ggufFolder(const fs::path& file)
+Result<fs::path> ggufFolder(const fs::path& file, const fs::path& under)
 {
     std::error_code error;
     const fs::path whole = fs::canonical(file, error);
     if (error)
         return failed("read", file, error);
     MR_ASSIGN(const std::string stamp, stampOf(whole));
-    MR_ASSIGN(const fs::path cache, cacheFolder());
-    const fs::path folder = cache / "gguf" / (whole.stem().string() + "-" + stamp);
+    fs::path place = under;
+    if (place.empty()) {
+        MR_ASSIGN(place, cacheFolder());
+        place /= "gguf";
+    }
+    const fs::path folder = place / (whole.stem().string() + "-" + stamp);
     if (!fs::exists(folder / "config.json", error))
         MR_TRY(fill(folder, whole));
     return folder;

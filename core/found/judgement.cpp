@@ -41,7 +41,8 @@ constexpr const char* kWholeWords = "All of it can be trained, or an adapter bes
 constexpr const char* kNf4Words =
     "Its weights are quantised (NF4): an adapter beside them can be trained.";
 constexpr const char* kGgufWords =
-    "A GGUF file can be asked, not trained; fine-tune the model it was made of.";
+    "A GGUF file: an adapter beside it can be trained; for all weights take the model it was made "
+    "of.";
 constexpr const char* kAdapterWords = "An adapter; name it with --adapter, beside its model.";
 constexpr const char* kNoConfigWords = "It has no config.json and no GGUF file, so it is no "
                                        "language model that can be read here.";
@@ -240,7 +241,7 @@ FoundModel judgeGguf(const GgufGroup& group)
     const fs::path& first = group.files.front();
     found.model.path = first.string();
     const Status status = lookInto(group, found.model);
-    found.model.use = status.ok() ? ModelUse::Ask : ModelUse::Nothing;
+    found.model.use = status.ok() ? ModelUse::Adapter : ModelUse::Nothing;
     found.model.reason =
         status.ok() ? kGgufWords : withoutFolder(status.message(), first.parent_path());
     if (found.model.licence.empty())

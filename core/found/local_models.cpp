@@ -64,8 +64,6 @@ std::string_view name(ModelUse use) noexcept
         return "train";
     case ModelUse::Adapter:
         return "adapter";
-    case ModelUse::Ask:
-        return "ask";
     case ModelUse::Nothing:
         break;
     }

@@ -258,7 +258,7 @@ Result<ModelConfig> parseModelConfig(std::string_view text, const std::string& s
 
 namespace {
 
-// It was given where a model is to be trained: a model that is asked is found as a folder before.
+// A file that can be taken was made a folder of before.
 Status refuseGgufFile(const std::filesystem::path& path)
 {
     MR_ASSIGN(const File file, File::openRead(path));
@@ -267,8 +267,7 @@ Status refuseGgufFile(const std::filesystem::path& path)
     if (!isRead || std::string_view(magic.data(), magic.size()) != "GGUF")
         return {};
     return refuseConfig(path.string(),
-        "is a GGUF file, which can be asked and evaluated but not trained; take the model folder "
-        "of Hugging Face that it was made of");
+        "is a GGUF file, and a model folder is wanted here; take the one that it was made of");
 }
 
 } // namespace

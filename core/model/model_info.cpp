@@ -74,7 +74,7 @@ void lookIntoGguf(
     info.dtype = facts.value().type;
     info.bytes = facts.value().bytes;
     info.notes.push_back("A GGUF file: it is read as the numbers that its blocks stand for. It can "
-                         "be asked and evaluated; fine-tune the model it was made of.");
+                         "be asked and evaluated, and an adapter can be trained beside it.");
 }
 
 void lookForWeights(

@@ -36,6 +36,7 @@ private Q_SLOTS:
     void aModelBecomesAFileThatAnswersAsItDoes();
     void anAdapterGoesIntoTheFile();
     void aFileIsLookedAtAndNotTrained();
+    void anAdapterIsTrainedBesideAFile();
     void everyFormIsReadAgain();
     void ollamaGetsAFolder();
     void wrongInputLeavesNothing_data();
@@ -117,9 +118,34 @@ void TestCliExport::aFileIsLookedAtAndNotTrained()
     const Finished refused = CliRig::run(
         with(m_rig.train("never", {"--device", "cpu"}), "--model", text(file("q8.gguf"))));
     QVERIFY(refused.code != 0);
-    QVERIFY2(refused.says("is a GGUF file, which can be asked and evaluated but not trained"),
+    QVERIFY2(refused.says("the weights of a GGUF file are not trained; train an adapter"),
         refused.errors.constData());
     QVERIFY(!fs::exists(file("never")));
+}
+
+// An adapter beside a file in F32 is the one beside the model that the file was made of.
+void TestCliExport::anAdapterIsTrainedBesideAFile()
+{
+    QVERIFY(exportTo(m_rig.model.path(), file("base.gguf"), {"--precision", "f32"}).code == 0);
+    const auto train = [&](const char* name, const std::string& model) {
+        const QStringList run = m_rig.train(
+            name, {"--method", "lora", "--rank", "4", "--steps", "6", "--device", "cpu"});
+        return CliRig::run(with(with(run, "--lr", "0.05"), "--model", text(model)));
+    };
+    const Finished trained = train("beside", file("base.gguf"));
+    QVERIFY2(trained.code == 0, trained.errors.constData());
+    QVERIFY(train("own", m_rig.model.path()).code == 0);
+    const std::string weights = "/adapter/adapter_model.safetensors";
+    QVERIFY(!readFile(file("own") + weights).empty());
+    QVERIFY(readFile(file("own") + weights) == readFile(file("beside") + weights));
+    const auto answer = ask(file("own")).lines().at(0)["ids"].toArray();
+    QCOMPARE(ask(file("beside")).lines().at(0)["ids"].toArray(), answer);
+    const Finished merged = CliRig::run({"export", text(file("beside")), "--to", "merged",
+        "--precision", "fp32", "--out", text(file("merged")), "--json"});
+    QVERIFY2(merged.code == 0, merged.errors.constData());
+    QCOMPARE(ask(file("merged")).lines().at(0)["ids"].toArray(), answer);
+    const Finished resumed = CliRig::run({"resume", text(file("beside"))});
+    QVERIFY2(resumed.says("has done all of its 6 steps"), resumed.errors.constData());
 }
 
 void TestCliExport::everyFormIsReadAgain()

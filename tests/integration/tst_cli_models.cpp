@@ -189,7 +189,7 @@ void TestCliModels::aBlobOfOllamaIsAskedAndNotTrained()
             hash + R"(", "size": )" + std::to_string(bytes.size()) + "}]}");
 
     const QJsonObject tiny = named(CliRig::run({"models", "--json"}), "tiny:1b");
-    QCOMPARE(tiny["use"].toString(), QString("ask"));
+    QCOMPARE(tiny["use"].toString(), QString("adapter"));
     const Finished seen = CliRig::run({"inspect", tiny["path"].toString(), "--json"});
     QVERIFY2(seen.code == 0, seen.errors.constData());
     const Finished said = CliRig::run({"generate", "--model", "tiny:1b", "--prompt", "The",
@@ -199,7 +199,7 @@ void TestCliModels::aBlobOfOllamaIsAskedAndNotTrained()
     train[train.indexOf("--model") + 1] = "tiny:1b";
     const Finished run = CliRig::run(train);
     QCOMPARE(run.code, 2);
-    QVERIFY(run.says("can be asked and evaluated but not trained"));
+    QVERIFY(run.says("the weights of a GGUF file are not trained"));
 }
 
 MR_TEST(TestCliModels)

@@ -382,8 +382,10 @@ private:
         found.models = {
             localModel("Qwen/Qwen3-0.6B", ModelStore::HuggingFace, ModelUse::Train,
                 "Qwen3ForCausalLM", 596'000'000, "All of its weights can be trained."),
-            localModel("llama3.2:1b", ModelStore::Ollama, ModelUse::Ask, "llama", 1'236'000'000,
-                "A GGUF file can be asked; to train it, get the model folder it was made of."),
+            localModel("llama3.2:1b", ModelStore::Ollama, ModelUse::Adapter, "llama", 1'236'000'000,
+                "A GGUF file: an adapter beside it can be trained; for all weights take the model "
+                "it "
+                "was made of."),
             localModel("google/gemma-4-e2b", ModelStore::LmStudio, ModelUse::Nothing,
                 "Gemma4ForConditionalGeneration", 0,
                 "model-00002-of-00002.safetensors is missing."),

@@ -36,7 +36,7 @@ QString knownText(const QString& text)
 
 bool LocalModelTable::isTrainable(const LocalModel& model)
 {
-    return !model.path.empty() && (model.use == ModelUse::Train || model.use == ModelUse::Adapter);
+    return !model.path.empty() && model.use != ModelUse::Nothing;
 }
 
 QString LocalModelTable::storeName(ModelStore store)
@@ -61,8 +61,6 @@ QString LocalModelTable::useName(ModelUse use)
         return tr("Train");
     case ModelUse::Adapter:
         return tr("Adapter only");
-    case ModelUse::Ask:
-        return tr("Only ask");
     case ModelUse::Nothing:
         return tr("Nothing");
     }

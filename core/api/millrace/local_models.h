@@ -21,17 +21,15 @@ namespace mr {
 
 enum class ModelStore : std::uint8_t { HuggingFace, LmStudio, Ollama, Folder };
 
-// Each with those below it.
 enum class ModelUse : std::uint8_t {
-    Train,   // all of its weights
-    Adapter, // an adapter beside its weights
-    Ask,
+    Train,   // all of its weights, or an adapter beside them; it can be asked
+    Adapter, // an adapter beside its weights; it can be asked
     Nothing,
 };
 
 // "Hugging Face", "LM Studio", "Ollama", "folder"
 std::string_view name(ModelStore store) noexcept;
-// "train", "adapter", "ask", "nothing"
+// "train", "adapter", "nothing"
 std::string_view name(ModelUse use) noexcept;
 
 struct LocalModel {

@@ -56,7 +56,7 @@ void TestFolderWalk::filesOfLmStudioHaveThePublishersName()
     QCOMPARE(namesOf(found),
         (Names{"mill/Tiny-GGUF", "mill/Two-GGUF/a.gguf", "mill/Two-GGUF/b.gguf", "mill/Whole"}));
     QCOMPARE(named(found, "mill/Tiny-GGUF").store, ModelStore::LmStudio);
-    QCOMPARE(named(found, "mill/Tiny-GGUF").use, ModelUse::Ask);
+    QCOMPARE(named(found, "mill/Tiny-GGUF").use, ModelUse::Adapter);
     QVERIFY(named(found, "mill/Tiny-GGUF").path.ends_with("tiny-q8.gguf"));
     QCOMPARE(named(found, "mill/Whole").use, ModelUse::Train);
 }
@@ -86,7 +86,7 @@ void TestFolderWalk::partsOfAFileAreOneModel()
     QCOMPARE(model.bytes, std::uint64_t{8});
     QVERIFY(contains(model.reason, "split into 2 files"));
     QVERIFY(contains(model.reason, "llama-gguf-split --merge"));
-    QCOMPARE(named(found, "mill/Big/one-00001-of-00001.gguf").use, ModelUse::Ask);
+    QCOMPARE(named(found, "mill/Big/one-00001-of-00001.gguf").use, ModelUse::Adapter);
 }
 
 void TestFolderWalk::aMissingPartIsNamed()
@@ -177,7 +177,7 @@ void TestFolderWalk::aFileThatIsNoGgufIsAnEntry()
     QVERIFY(contains(named(found, "page.gguf").reason, "page.gguf: byte 0: a web page"));
     QCOMPARE(named(found, "cut.gguf").use, ModelUse::Nothing);
     QVERIFY(contains(named(found, "gone.gguf").reason, "incomplete: gone.gguf is a link"));
-    QCOMPARE(named(found, "tiny.gguf").use, ModelUse::Ask);
+    QCOMPARE(named(found, "tiny.gguf").use, ModelUse::Adapter);
 }
 
 void TestFolderWalk::theLicenceOfAFileComesBeforeTheFolders()

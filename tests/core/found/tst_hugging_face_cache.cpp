@@ -265,14 +265,14 @@ void TestHuggingFaceCache::ggufFilesOfASnapshotAreModels()
 
     QCOMPARE(found.models.size(), std::size_t{3});
     const LocalModel alone = named(found, "Mill/Tiny");
-    QVERIFY2(alone.use == ModelUse::Ask, alone.reason.c_str());
+    QVERIFY2(alone.use == ModelUse::Adapter, alone.reason.c_str());
     QVERIFY(alone.path.ends_with("/tiny.gguf"));
-    QVERIFY(contains(alone.reason, "A GGUF file can be asked, not trained"));
+    QVERIFY(contains(alone.reason, "an adapter beside it can be trained"));
     QCOMPARE(alone.bytes, std::uint64_t{smallGguf().size()});
     QCOMPARE(alone.architecture, std::string("LlamaForCausalLM"));
     QCOMPARE(alone.licence, std::string("mit"));
     QCOMPARE(named(found, "Mill/Several/tiny-q8.gguf").licence, std::string("mit"));
-    QCOMPARE(named(found, "Mill/Several/tiny-f32.gguf").use, ModelUse::Ask);
+    QCOMPARE(named(found, "Mill/Several/tiny-f32.gguf").use, ModelUse::Adapter);
 }
 
 void TestHuggingFaceCache::aRepositoryWithoutASlashKeepsItsName()

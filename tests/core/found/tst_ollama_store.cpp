@@ -39,7 +39,7 @@ void TestOllamaStore::aModelIsABlobWithAName()
 
     QCOMPARE(found.models.size(), std::size_t{1});
     const LocalModel model = named(found, "tiny:1b");
-    QVERIFY2(model.use == ModelUse::Ask, model.reason.c_str());
+    QVERIFY2(model.use == ModelUse::Adapter, model.reason.c_str());
     QCOMPARE(model.store, ModelStore::Ollama);
     QCOMPARE(model.path, rig.path("ollama/blobs/sha256-" + sha256(smallGguf())).string());
     QCOMPARE(model.licence, std::string("TINY COMMUNITY LICENSE"));
@@ -60,7 +60,7 @@ void TestOllamaStore::namesLeaveOutWhatIsOllamasOwn()
     QCOMPARE(found.models.size(), std::size_t{4});
     for (const char* name : {"llama3.2:latest", "someone/llama3.2:latest",
              "hf.co/Mill/Tiny-GGUF:Q8_0", "localhost/library/own:x"})
-        QCOMPARE(named(found, name).use, ModelUse::Ask);
+        QCOMPARE(named(found, name).use, ModelUse::Adapter);
 }
 
 void TestOllamaStore::namesThatShareABlobCountItOnce()
@@ -85,7 +85,7 @@ void TestOllamaStore::theNameOfABlobMayBeTheOlderOne()
 
     const LocalModel model = named(rig.look(), "tiny:1b");
 
-    QCOMPARE(model.use, ModelUse::Ask);
+    QCOMPARE(model.use, ModelUse::Adapter);
     QVERIFY(model.path.ends_with("sha256:" + digest));
 }
 
@@ -167,7 +167,7 @@ void TestOllamaStore::faultsAreEntries()
 
     QCOMPARE(model.use, ModelUse::Nothing);
     QVERIFY(contains(model.reason, reason.toStdString()));
-    QCOMPARE(named(found, "whole:1b").use, ModelUse::Ask);
+    QCOMPARE(named(found, "whole:1b").use, ModelUse::Adapter);
 }
 
 void TestOllamaStore::aReaderOfPicturesIsLeftOut()
@@ -177,7 +177,7 @@ void TestOllamaStore::aReaderOfPicturesIsLeftOut()
 
     const LocalModel model = named(rig.look(), "tiny:1b");
 
-    QCOMPARE(model.use, ModelUse::Ask);
+    QCOMPARE(model.use, ModelUse::Adapter);
     QVERIFY(contains(model.reason, "Its reader of pictures is left out."));
 }
 

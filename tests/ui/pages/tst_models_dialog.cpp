@@ -36,7 +36,7 @@ LocalModel made(const char* name, ModelUse use, std::uint64_t bytes, const char*
 LocalModels someModels()
 {
     LocalModels found;
-    found.models = {made("asked", ModelUse::Ask, 9, "A GGUF file can be asked, not trained."),
+    found.models = {made("parted", ModelUse::Nothing, 9, "It is split into 3 files."),
         made("whole", ModelUse::Train, 100, "All of it can be trained."),
         made("broken", ModelUse::Nothing, 20, "incomplete: shard 2 of 2 is missing")};
     found.places = {{ModelStore::Folder, "/gone", false, {}}};
@@ -77,11 +77,11 @@ void TestModelsDialog::onlyWhatCanBeTrainedIsChosen()
     QTRY_COMPARE(dialog.table()->model()->rowCount(), 3);
     QVERIFY(dialog.use()->isEnabled()); // what can be trained comes first
     QVERIFY(dialog.faults()->text().contains("/gone"));
-    for (const char* name : {"asked", "broken"}) {
+    for (const char* name : {"parted", "broken"}) {
         select(dialog, name);
         QVERIFY(!dialog.use()->isEnabled() && !dialog.exporter()->isEnabled());
         QVERIFY(dialog.reason()->text().contains(
-            QString(name) == "asked" ? "can be asked, not trained" : "shard 2 of 2"));
+            QString(name) == "parted" ? "split into 3 files" : "shard 2 of 2"));
         emit dialog.table()->doubleClicked(dialog.table()->model()->index(0, 0));
         QCOMPARE(chosen.count(), 0);
     }
