@@ -63,6 +63,11 @@ Result<DType> inferenceType(const std::string& precision);
 // For evaluation and generation.
 Result<std::unique_ptr<Device>> makeInferenceDevice(const InferenceDevice& asked);
 
+// The most bytes that makeInferenceDevice() may be asked for now: of the card less 768 MiB, of the
+// machine less a little for other programs; the larger of both where it chooses. 0: a card that is
+// asked for and does not compute in that type. An error: there is no card that is asked for.
+Result<std::uint64_t> inferenceMemory(DeviceChoice choice, DType compute);
+
 // A device with most of the free memory, for self-tests and benchmarks.
 Result<std::unique_ptr<Device>> makeWholeCudaDevice();
 

@@ -3,12 +3,14 @@
 #include "app/compose.h"
 #include "app/cuda_plugin.h"
 #include "app/machine_rates.h"
+#include "core/base/host_memory.h"
 #include "core/device/cpu/cpu_device.h"
 #include "core/plan/policies.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace mr::app {
 namespace {
@@ -25,6 +27,19 @@ constexpr std::uint64_t kKeptFreeBytes = std::uint64_t{768} << 20;
 std::uint64_t usableBytes(const gpu::CudaFacts& facts)
 {
     return facts.freeBytes > kKeptFreeBytes ? facts.freeBytes - kKeptFreeBytes : 0;
+}
+
+// Believed to be enough where the kernel does not say.
+std::uint64_t usableHostBytes()
+{
+    constexpr std::uint64_t kKeptBytes = std::uint64_t{1}
+                                         << 30; // what other programs take meanwhile
+    constexpr std::uint64_t kKeptShare = 8;     // at most, of a small machine
+    const auto memory = readHostMemory("/");
+    if (!memory)
+        return std::numeric_limits<std::uint64_t>::max();
+    const std::uint64_t available = memory->availableBytes;
+    return available - std::min(kKeptBytes, available / kKeptShare);
 }
 
 Status requireBf16(const gpu::CudaFacts& facts)
@@ -252,6 +267,18 @@ Result<std::unique_ptr<Device>> makeInferenceDevice(const InferenceDevice& asked
     if (bf16.ok() && asked.bytes <= usableBytes(facts.value()))
         return makeCudaDevice(asked.bytes);
     return makeCpu(asked.bytes, asked.threads);
+}
+
+Result<std::uint64_t> inferenceMemory(DeviceChoice choice, DType compute)
+{
+    if (choice == DeviceChoice::Cpu)
+        return usableHostBytes();
+    auto facts = inspectIfAsked(choice);
+    if (!facts.ok() && choice == DeviceChoice::Cuda)
+        return facts.status();
+    const bool computes = facts.ok() && (compute != DType::BF16 || facts.value().bf16);
+    const std::uint64_t onCard = computes ? usableBytes(facts.value()) : 0;
+    return choice == DeviceChoice::Cuda ? onCard : std::max(onCard, usableHostBytes());
 }
 
 Result<std::unique_ptr<Device>> makeWholeCudaDevice()

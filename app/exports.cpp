@@ -89,10 +89,11 @@ std::vector<std::string> factsOf(const GgufOutcome& done)
                                        error.relative, error.largest)));
     if (done.verdict) {
         const ExportVerdict& v = *done.verdict;
-        facts.push_back(
-            fmt::format("asked: {} of {} texts become the same tokens; in {} answers {:.1f} % of "
-                        "{} tokens agree, mean KL {:.2g}",
-                v.sameTexts, v.texts, v.prompts, 100.0 * v.agreement(), v.tokens, v.divergence));
+        facts.push_back(fmt::format(
+            "asked in {}: {} of {} texts become the same tokens; in {} answers {:.1f} % of "
+            "{} tokens agree, mean KL {:.2g}",
+            name(done.askedIn), v.sameTexts, v.texts, v.prompts, 100.0 * v.agreement(), v.tokens,
+            v.divergence));
     }
     return facts;
 }

@@ -1,12 +1,13 @@
 // A model written as a GGUF file, and the file asked the same questions before it gets its name.
 //
-// The questions are the first prompts of the run's evaluation data, or, of a model that is no run,
-// fixed ones. The verdict lies beside the file as NAME.check.json.
+// Before it is written, the memory that the questions need is compared with what is free
+// (core/answer/asking_choice.h). The verdict lies beside the file as NAME.check.json.
 //
-// Threads  One thread; blocks on files and the device.
-// Errors   Those of exportGguf() and of loading a model. A file that fails its check is no error:
-// it
-//          keeps ".failed" in its name.
+// Threads  One thread; blocks on files and the device. `progress` is called by it, between the
+//          questions with all bytes of the file.
+// Errors   Those of exportGguf() and of loading a model; nothing is left behind then. A file that
+//          fails its check is no error: it keeps ".failed" in its name. Nor is one for which there
+//          is no memory to ask it: a note says so.
 
 #pragma once
 
@@ -16,6 +17,7 @@
 #include <millrace/run_spec.h>
 #include <millrace/status.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -32,14 +34,15 @@ struct GgufRequest {
     bool asks = true; // false: weights are compared, nothing is asked
     DeviceChoice device = DeviceChoice::Auto;
     std::int64_t threads = 0;
-    DType compute = DType::F32;
+    std::uint64_t memoryBytes = 0; // for the questions; 0: what is free
     WriteProgress progress = {};
 };
 
 struct GgufOutcome {
     std::filesystem::path file; // as it is named in the end
     GgufReport report;
-    std::optional<ExportVerdict> verdict;
+    std::optional<ExportVerdict> verdict; // empty: it was not asked
+    PrecisionChoice askedIn = PrecisionChoice::F32;
     std::vector<std::string> faults; // sentences; empty: the check is passed
 };
 

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <string_view>
 
 namespace mr {
 namespace {
@@ -90,14 +91,37 @@ struct Answered {
     std::vector<std::vector<float>> logits;
 };
 
-Result<std::unique_ptr<InferenceModel>> load(const CheckedModel& model,
-    const CheckQuestions& questions, std::int64_t seqLen, std::unique_ptr<Device>& device)
+Status goOn(const CheckQuestions& questions)
+{
+    return questions.goesOn ? questions.goesOn() : Status();
+}
+
+// Positions for the longest prompt and its answer.
+std::int64_t positionsFor(const CheckQuestions& questions, const ModelConfig& config)
+{
+    std::size_t longest = 1;
+    for (const auto& prompt : questions.prompts)
+        longest = std::max(longest, prompt.size());
+    return roomFor(
+        static_cast<std::int64_t>(longest) + questions.answerTokens + 1, config.longestSequence());
+}
+
+InferenceOptions optionsFor(
+    const CheckedModel& model, const CheckQuestions& questions, std::int64_t seqLen)
 {
     InferenceOptions options;
     options.seqLen = seqLen;
     options.compute = questions.compute;
     options.cache = true;
     options.adapter = model.adapter;
+    return options;
+}
+
+Result<std::unique_ptr<InferenceModel>> load(const CheckedModel& model,
+    const CheckQuestions& questions, std::int64_t seqLen, std::unique_ptr<Device>& device)
+{
+    MR_TRY(goOn(questions));
+    const InferenceOptions options = optionsFor(model, questions, seqLen);
     MR_ASSIGN(const std::size_t bytes, InferenceModel::deviceBytes(model.folder, options));
     MR_ASSIGN(device, questions.makeDevice(bytes));
     return InferenceModel::load(model.folder, options, *device);
@@ -110,16 +134,23 @@ Result<std::vector<Answered>> answerAll(
     MR_ASSIGN(const auto loaded, load(model, questions, seqLen, device));
     std::vector<Answered> out;
     for (const std::vector<TokenId>& prompt : questions.prompts) {
+        MR_TRY(goOn(questions));
         Answered one{prompt, prompt.size(), {}};
         ReadPrompt read;
         read.tokens = prompt;
+        Status wanted;
         GenerateOptions options{questions.answerTokens, 0.0, 1.0, 1, {}};
+        options.onText = [&](std::string_view /*piece*/) {
+            wanted = goOn(questions);
+            return wanted.ok();
+        };
         MR_ASSIGN(const Generated answer, loaded->generate(read, options));
+        MR_TRY(wanted);
         one.tokens.insert(one.tokens.end(), answer.tokens.begin(), answer.tokens.end());
         MR_TRY(loaded->followLogits(
-            one.tokens, one.prompt, [&one](std::span<const float> logits) -> Status {
+            one.tokens, one.prompt, [&](std::span<const float> logits) -> Status {
                 one.logits.emplace_back(logits.begin(), logits.end());
-                return {};
+                return goOn(questions);
             }));
         out.push_back(std::move(one));
     }
@@ -158,6 +189,7 @@ Status compareAnswers(const std::vector<Answered>& answers, const CheckedModel& 
     MR_ASSIGN(const auto loaded, load(exported, questions, seqLen, device));
     double sum = 0.0;
     for (const Answered& answer : answers) {
+        MR_TRY(goOn(questions));
         std::size_t at = 0;
         MR_TRY(loaded->followLogits(
             answer.tokens, answer.prompt, [&](std::span<const float> logits) -> Status {
@@ -168,7 +200,7 @@ Status compareAnswers(const std::vector<Answered>& answers, const CheckedModel& 
                 sum += divergence(own, logits);
                 verdict.sameTokens += likeliest(own) == likeliest(logits) ? 1 : 0;
                 ++verdict.tokens;
-                return {};
+                return goOn(questions);
             }));
     }
     verdict.prompts = std::ssize(answers);
@@ -178,6 +210,17 @@ Status compareAnswers(const std::vector<Answered>& answers, const CheckedModel& 
 
 } // namespace
 
+Result<std::uint64_t> checkBytes(const CheckedModel& original, const CheckQuestions& questions)
+{
+    MR_ASSIGN(const ModelConfig config, readModelConfig(original.folder));
+    const std::int64_t seqLen = positionsFor(questions, config);
+    MR_ASSIGN(const std::size_t model,
+        InferenceModel::deviceBytes(original.folder, optionsFor(original, questions, seqLen)));
+    const auto places = static_cast<std::uint64_t>(
+        std::ssize(questions.prompts) * (questions.answerTokens + 1) * config.vocab);
+    return std::uint64_t{model} + places * sizeof(float);
+}
+
 Result<ExportVerdict> checkExport(
     const CheckedModel& original, const CheckedModel& exported, const CheckQuestions& questions)
 {
@@ -185,12 +228,8 @@ Result<ExportVerdict> checkExport(
     MR_ASSIGN(const SmallAnswers own, askSmall(original));
     MR_ASSIGN(const SmallAnswers others, askSmall(exported));
     compareSmall(own, others, verdict);
-    std::size_t longest = 1;
-    for (const auto& prompt : questions.prompts)
-        longest = std::max(longest, prompt.size());
     MR_ASSIGN(const ModelConfig config, readModelConfig(original.folder));
-    const std::int64_t seqLen = roomFor(
-        static_cast<std::int64_t>(longest) + questions.answerTokens + 1, config.longestSequence());
+    const std::int64_t seqLen = positionsFor(questions, config);
     MR_ASSIGN(const std::vector<Answered> answers, answerAll(original, questions, seqLen));
     MR_TRY(compareAnswers(answers, exported, questions, seqLen, verdict));
     return verdict;

@@ -5,7 +5,9 @@
 // the original, and the other one is led along the same tokens.
 //
 // Threads  One thread; blocks on files and the device.
-// Errors   Those of loading a model. What differs is no error but part of the verdict.
+// Errors   Those of loading a model, and of `goesOn`. What differs is no error but part of the
+//          verdict.
+// Units    Bytes.
 
 #pragma once
 
@@ -35,6 +37,9 @@ struct CheckQuestions {
     DType compute = DType::F32;
     // Makes a device with so many bytes for a model.
     std::function<Result<std::unique_ptr<Device>>(std::size_t bytes)> makeDevice;
+    // Asked before each model, prompt and token of an answer; its error ends the check. May be
+    // empty.
+    std::function<Status()> goesOn = {};
 };
 
 struct ExportVerdict {
@@ -60,6 +65,10 @@ struct CheckLimits {
     double agreement = 0.97;
     double texts = 1.0; // share of texts that become the same tokens
 };
+
+// Memory that checkExport() needs at a time: that of the original, beside which the adapter lies,
+// and of its answers. The exported model has no adapter and needs no more.
+Result<std::uint64_t> checkBytes(const CheckedModel& original, const CheckQuestions& questions);
 
 Result<ExportVerdict> checkExport(
     const CheckedModel& original, const CheckedModel& exported, const CheckQuestions& questions);

@@ -125,6 +125,7 @@ private Q_SLOTS:
     void whatLlamaCppCannotComputeIsRefused();
     void aFileOfAnotherModelIsRefused();
     void aVerdictNamesWhatDiffers();
+    void aStopEndsTheCheck();
 };
 
 void TestGgufFamilies::initTestCase()
@@ -298,6 +299,36 @@ void TestGgufFamilies::aVerdictNamesWhatDiffers()
     QVERIFY(contains(faults[4], "the same in 96.0 % of 100 places"));
     verdict.divergence = std::nan("");
     QCOMPARE(faultsOf(verdict, {}).size(), std::size_t{5});
+}
+
+// Asked before each model, prompt and token.
+void TestGgufFamilies::aStopEndsTheCheck()
+{
+    const Exported made(goldens() / "qwen3");
+    QVERIFY(made.write(GgufForm::F32).ok());
+    const std::string folder = valueOf(ggufFolder(made.folder.path("model.gguf"))).string();
+    CheckQuestions questions = someQuestions();
+    int calls = 0;
+    int stopAt = 0;
+    questions.goesOn = [&]() -> Status {
+        return ++calls == stopAt ? Status::error(ErrorKind::Cancelled, "enough") : Status();
+    };
+    const auto ask = [&] { return checkExport({made.folder.path("model")}, {folder}, questions); };
+    const auto verdict = ask();
+    QVERIFY2(verdict.ok(), verdict.status().message().c_str());
+    const int models = 2;
+    const auto prompts = static_cast<int>(questions.prompts.size());
+    const auto tokens = static_cast<int>(Result(verdict).value().tokens);
+    const int whole = calls;
+    QVERIFY(whole >= models * (1 + prompts + tokens));
+    for (const int stop : {1, 2, 3, whole / 2 + 1, whole}) {
+        calls = 0;
+        stopAt = stop;
+        const Status status = ask().status();
+        QVERIFY2(status.kind() == ErrorKind::Cancelled, status.message().c_str());
+        QCOMPARE(status.message(), std::string("enough"));
+        QCOMPARE(calls, stop);
+    }
 }
 
 MR_TEST(TestGgufFamilies)
