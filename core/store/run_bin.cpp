@@ -154,6 +154,7 @@ Status RunBin::forget(std::int64_t runId, bool withCheckpoints)
             runId));
         for (const std::string& path : gone)
             MR_TRY(m_database.execute("DELETE FROM checkpoint WHERE path=?", path));
+        MR_TRY(m_database.execute("DELETE FROM export WHERE run_id=?", runId));
         MR_TRY(m_database.execute("DELETE FROM run_fts WHERE rowid=?", runId));
         MR_TRY(m_database.execute("DELETE FROM run WHERE id=?1 AND NOT EXISTS"
                                   " (SELECT 1 FROM checkpoint WHERE run_id=?1)",

@@ -1,4 +1,5 @@
 #include "core/store/answer_rows.h"
+#include "core/store/export_rows.h"
 #include "core/store/machine_chunks.h"
 #include "core/store/process_identity.h"
 #include "core/store/resume_answer.h"
@@ -216,6 +217,12 @@ public:
             },
             runId));
         return rows;
+    }
+
+    Result<std::vector<ExportRow>> exports(std::int64_t runId) override
+    {
+        MR_TRY(mustExist(runId));
+        return readExports(*m_database, runId);
     }
 
     Result<std::vector<CounterInfo>> counters(std::int64_t runId) override

@@ -194,9 +194,16 @@ CREATE TABLE interval(
 )sql");
 }
 
+// verdict_json: what the check of an export said. No program before filled the table.
+Status addVerdicts(Database& database)
+{
+    return database.script("ALTER TABLE export ADD COLUMN verdict_json TEXT;"
+                           "CREATE INDEX export_run ON export(run_id, created_at);");
+}
+
 // A new file is format 0 and goes the same way as an old one.
-constexpr std::array<Migration, 2> kMigrations = {
-    Migration{1, createTables}, Migration{2, addAskedAndIntervals}};
+constexpr std::array<Migration, 3> kMigrations = {
+    Migration{1, createTables}, Migration{2, addAskedAndIntervals}, Migration{3, addVerdicts}};
 static_assert(kMigrations.back().to == kSchemaVersion);
 
 Status backUp(Database& database, std::int64_t version)

@@ -19,7 +19,7 @@
 namespace mr {
 
 inline constexpr std::int64_t kApplicationId = 0x4D4C5243; // "MLRC"
-inline constexpr int kSchemaVersion = 2;
+inline constexpr int kSchemaVersion = 3;
 
 // Makes version `to` out of version `to - 1`; runs inside a transaction.
 struct Migration {

@@ -1,5 +1,6 @@
 #include "core/store/store_edits.h"
 
+#include "core/store/export_rows.h"
 #include "core/store/run_bin.h"
 #include "core/store/run_rows.h"
 #include "core/store/sqlite.h"
@@ -64,6 +65,7 @@ public:
     Result<std::vector<std::int64_t>> addTag(Ids runs, std::string_view tag) override;
     Result<std::vector<std::int64_t>> removeTag(Ids runs, std::string_view tag) override;
     Result<std::vector<std::string>> tags() override;
+    Status addExport(std::int64_t runId, const ExportRow& row) override;
     Result<std::vector<std::int64_t>> remove(Ids runs) override { return m_bin.remove(runs); }
     Status restore(Ids runs) override { return m_bin.restore(runs); }
     Result<RunFiles> filesOf(Ids runs) override { return m_bin.filesOf(runs); }
@@ -175,6 +177,14 @@ Result<std::vector<std::string>> SqliteRunEdits::tags()
                             " ORDER BY name COLLATE NOCASE",
         [&](const Row& row) { names.push_back(row.text(0)); }));
     return names;
+}
+
+Status SqliteRunEdits::addExport(std::int64_t runId, const ExportRow& row)
+{
+    return m_connection.transact(Durability::Normal, [&]() -> Status {
+        MR_TRY(runMustExist(m_database, runId));
+        return insertExport(m_database, runId, row);
+    });
 }
 
 } // namespace

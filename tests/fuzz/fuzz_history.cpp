@@ -17,6 +17,7 @@ void readRun(RunReader& reader, std::int64_t id)
     (void)check(reader.scalars(id, "eval_loss", -1));
     (void)check(reader.events(id, 0));
     (void)check(reader.checkpoints(id));
+    (void)check(reader.exports(id));
     if (auto counters = reader.counters(id); check(counters))
         for (std::size_t i = 0; i < std::min<std::size_t>(counters.value().size(), 3); ++i)
             for (const CounterWindow window :

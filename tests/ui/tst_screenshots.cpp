@@ -148,6 +148,7 @@ public:
     Result<std::vector<std::int64_t>> addTag(Ids, std::string_view) override { return none(); }
     Result<std::vector<std::int64_t>> removeTag(Ids, std::string_view) override { return none(); }
     Result<std::vector<std::string>> tags() override { return std::vector<std::string>(); }
+    Status addExport(std::int64_t, const ExportRow&) override { return {}; }
     Result<std::vector<std::int64_t>> remove(Ids) override { return none(); }
     Status restore(Ids) override { return {}; }
     Result<RunFiles> filesOf(Ids) override { return RunFiles(); }

@@ -1,4 +1,4 @@
-// RunEdits: a person's changes of the history: names, notes, tags, deleted runs.
+// RunEdits: a person's changes of the history: names, notes, tags, exports, deleted runs.
 //
 // A deleted run is hidden (RunReader::deletedRuns()) and can be restored for thirty days. Only
 // erase() removes files, and only for a size that somebody was shown and agreed to.
@@ -35,6 +35,8 @@ struct RunFiles {
     std::vector<std::string> neededBy; // names of other runs that were trained from a model there
 };
 
+struct ExportRow; // run_reader.h
+
 class RunEdits
 {
 public:
@@ -52,6 +54,8 @@ public:
     virtual Result<std::vector<std::int64_t>> removeTag(Ids runs, std::string_view tag) = 0;
     // All that are used, by name.
     virtual Result<std::vector<std::string>> tags() = 0;
+    // Exports are rows: a second one to the same path is a second row.
+    virtual Status addExport(std::int64_t runId, const ExportRow& row) = 0;
 
     // Hides the runs. The ones that were not hidden before, in the order given.
     virtual Result<std::vector<std::int64_t>> remove(Ids runs) = 0;

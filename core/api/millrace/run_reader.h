@@ -163,6 +163,21 @@ struct CheckpointRow {
     bool best = false; // the lowest of those kept; of equal ones the newest. Set by the reader
 };
 
+// A model of a run that was written for other programs (export_model.h).
+struct ExportRow {
+    std::string form;               // ExportFormInfo::name
+    std::string type;               // of the weights: "q8_0"
+    std::string path;               // ".failed" in its name: it did not pass its check
+    std::int64_t bytes = 0;         // 0: not counted
+    bool passed = false;            // its check
+    std::vector<std::string> facts; // sentences, as in ExportOutcome
+    std::vector<std::string> faults;
+    std::vector<std::string> notes;
+    std::int64_t createdMs = 0;
+
+    bool operator==(const ExportRow&) const = default;
+};
+
 // A series that was measured at a fixed period, as machine_metrics.h names them.
 struct CounterInfo {
     std::string metric;
@@ -238,6 +253,12 @@ public:
         std::int64_t runId, std::string_view metric, std::int64_t afterStep) = 0;
     virtual Result<std::vector<EventRow>> events(std::int64_t runId, std::int64_t afterId) = 0;
     virtual Result<std::vector<CheckpointRow>> checkpoints(std::int64_t runId) = 0;
+    // Newest first.
+    virtual Result<std::vector<ExportRow>> exports(std::int64_t runId)
+    {
+        (void)runId;
+        return std::vector<ExportRow>();
+    }
     // The series the run has, and one of them; without entries if the run does not have it.
     virtual Result<std::vector<CounterInfo>> counters(std::int64_t runId) = 0;
     virtual Result<CounterSeries> counter(

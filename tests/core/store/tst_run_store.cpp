@@ -91,6 +91,7 @@ private Q_SLOTS:
         const std::int64_t id = rig.begin("u1");
         rig.store.reset();
         QVERIFY(rig.change("ALTER TABLE run DROP COLUMN asked_json; DROP TABLE interval;"
+                           "DROP INDEX export_run; ALTER TABLE export DROP COLUMN verdict_json;"
                            "PRAGMA user_version=1")
                     .ok());
 

@@ -60,10 +60,10 @@ private Q_SLOTS:
         QCOMPARE(number(d, "PRAGMA secure_delete"), 2); // fast
         QCOMPARE(number(d, "SELECT journal_mode='wal' FROM pragma_journal_mode"), 1);
         QCOMPARE(number(d, "SELECT count(*) FROM pragma_table_info('step')"), 22);
-        QCOMPARE(
-            number(d, "SELECT count(*) FROM sqlite_schema WHERE type='index'"
-                      " AND name IN('run_recent','run_param_kv','event_run','checkpoint_run')"),
-            4);
+        QCOMPARE(number(d, "SELECT count(*) FROM sqlite_schema WHERE type='index'"
+                           " AND name IN('run_recent','run_param_kv','event_run','checkpoint_run',"
+                           "'export_run')"),
+            5);
         QCOMPARE(QDir(dir.filePath("a/b")).entryList({"history-v*"}).size(), 0);
     }
 
