@@ -1,5 +1,6 @@
 #include "app/exports.h"
 
+#include "app/export_record.h"
 #include "app/ollama_export.h"
 #include "app/ollama_server.h"
 #include "core/job/job_export.h"
@@ -16,9 +17,12 @@
 namespace mr::app {
 namespace {
 
-Status checkType(const ExportOrder& order)
+Status checkOrder(const ExportOrder& order)
 {
     const ExportFormInfo& info = infoOf(order.form);
+    if (!order.ollamaName.empty() && order.form != ExportForm::Ollama)
+        return Status::error(ErrorKind::InvalidArgument,
+            fmt::format("--create goes with --to ollama, not with --to {}", info.name));
     const bool isListed = std::ranges::find(info.types, order.type) != info.types.end();
     const bool isKnown = parseExportType(order.type) || parseGgufForm(order.type);
     if (order.type == "auto" || (isListed && isKnown))
@@ -148,20 +152,8 @@ Result<ExportOutcome> writeJob(const ExportOrder& order, const WriteProgress& pr
     return out;
 }
 
-} // namespace
-
-Result<ExportOutcome> writeExport(const ExportOrder& order, const ExportProgress& watch)
+Result<ExportOutcome> writeForm(const ExportOrder& order, const WriteProgress& progress)
 {
-    MR_TRY(checkType(order));
-    if (!order.ollamaName.empty() && order.form != ExportForm::Ollama)
-        return Status::error(ErrorKind::InvalidArgument,
-            fmt::format(
-                "--create goes with --to ollama, not with --to {}", infoOf(order.form).name));
-    const WriteProgress progress = [&watch](std::uint64_t done, std::uint64_t all) -> Status {
-        if (!watch || watch(done, all))
-            return {};
-        return Status::error(ErrorKind::Cancelled, "stopped; nothing was left behind");
-    };
     switch (order.form) {
     case ExportForm::Safetensors:
     case ExportForm::Merged:
@@ -179,6 +171,22 @@ Result<ExportOutcome> writeExport(const ExportOrder& order, const ExportProgress
     }
     MR_ASSIGN(const GgufOutcome done, writeCheckedGguf(requestOf(order, progress)));
     return outcomeOf(done);
+}
+
+} // namespace
+
+Result<ExportOutcome> writeExport(const ExportOrder& order, const ExportProgress& watch)
+{
+    MR_TRY(checkOrder(order));
+    const WriteProgress progress = [&watch](std::uint64_t done, std::uint64_t all) -> Status {
+        if (!watch || watch(done, all))
+            return {};
+        return Status::error(ErrorKind::Cancelled, "stopped; nothing was left behind");
+    };
+    MR_ASSIGN(ExportOutcome done, writeForm(order, progress));
+    if (const Status entered = recordExport(order, done); !entered.ok())
+        done.notes.push_back("The history has no entry of this export: " + entered.message());
+    return done;
 }
 
 } // namespace mr::app

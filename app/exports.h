@@ -1,4 +1,5 @@
-// Exports by order of the command line or the window: one function for every form.
+// Exports by order of the command line or the window: one function for every form. An export of a
+// run is entered in its history, with the verdict of its check.
 //
 // Threads  One thread; blocks on files and the device. `watch` is called by it.
 // Errors   InvalidArgument: a type that the form has not; those of the form. Cancelled where

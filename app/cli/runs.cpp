@@ -62,6 +62,13 @@ Json describe(const RunRow& run)
         {"tags", run.tags}};
 }
 
+Json describe(const ExportRow& row)
+{
+    return {{"form", row.form}, {"type", row.type}, {"path", row.path}, {"bytes", row.bytes},
+        {"passed", row.passed}, {"facts", row.facts}, {"faults", row.faults}, {"notes", row.notes},
+        {"created_ms", row.createdMs}};
+}
+
 int list(const RunsOptions& options)
 {
     auto reader = openReader(options);
@@ -100,6 +107,12 @@ int show(const RunsOptions& options)
     if (evals.ok())
         for (const ScalarRow& row : evals.value())
             json["eval_loss"].push_back({{"step", row.step}, {"loss", row.value}});
+    auto exports = reader.value()->exports(options.first);
+    if (!exports.ok())
+        return fail(exports.status(), options.json);
+    json["exports"] = Json::array();
+    for (const ExportRow& row : exports.value())
+        json["exports"].push_back(describe(row));
     printJson(json, options.json ? -1 : 2);
     return 0;
 }

@@ -124,21 +124,27 @@ Result<ModelPlace> modelPlaceOf(const std::string& path, const std::string& adap
     return place;
 }
 
-bool isTrainedOnPrompts(const std::string& path)
+fs::path runFolderOf(const std::string& path)
 {
     std::error_code failed;
     fs::path folder = fs::weakly_canonical(path, failed);
-    // RUN/checkpoints/step-N/model is the deepest.
     constexpr int kLevels = 4;
     for (int level = 0; level < kLevels && !failed; ++level) {
-        if (fs::is_regular_file(folder / "run.json", failed)) {
-            const auto run = readRunRecord(folder.string());
-            return run.ok() && Result(run).value().prompts;
-        }
+        if (fs::is_regular_file(folder / "run.json", failed))
+            return folder;
         failed.clear();
         folder = folder.parent_path();
     }
-    return false;
+    return {};
+}
+
+bool isTrainedOnPrompts(const std::string& path)
+{
+    const fs::path folder = runFolderOf(path);
+    if (folder.empty())
+        return false;
+    const auto run = readRunRecord(folder.string());
+    return run.ok() && Result(run).value().prompts;
 }
 
 } // namespace mr

@@ -8,6 +8,7 @@
 
 #include <millrace/status.h>
 
+#include <filesystem>
 #include <string>
 
 namespace mr {
@@ -27,6 +28,10 @@ struct ModelPlace {
 // complete checkpoint. Any other path is returned as it is: opening it reports the fault. `adapter`
 // is put beside a model; a run of an adapter has its own.
 Result<ModelPlace> modelPlaceOf(const std::string& path, const std::string& adapter = {});
+
+// The run folder that this folder is, or lies in: RUN/checkpoints/step-N/model is the deepest.
+// Empty: it is a model or an adapter on its own.
+std::filesystem::path runFolderOf(const std::string& path);
 
 // Whether the run that this folder is, or lies in, was trained on prompts and answers. False for a
 // model on its own, and for runs of programs that did not record it.
