@@ -1984,6 +1984,10 @@
             <translation>ログ</translation>
         </message>
         <message>
+            <source>Exports</source>
+            <translation>エクスポート</translation>
+        </message>
+        <message>
             <source>Show all steps</source>
             <translation>全ステップを表示</translation>
         </message>
@@ -3178,6 +3182,10 @@ Masked: read, not part of the loss</source>
         <message>
             <source>Log of the run</source>
             <translation>実行のログ</translation>
+        </message>
+        <message>
+            <source>Exports of the run</source>
+            <translation>この実行のエクスポート</translation>
         </message>
         <message>
             <source>Steps of %1</source>
@@ -5793,6 +5801,65 @@ Masked: read, not part of the loss</source>
         <message>
             <source>Name of the model in Ollama</source>
             <translation>Ollama でのモデル名</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::ExportTableModel</name>
+        <message>
+            <source>Model folder</source>
+            <translation>モデルフォルダー</translation>
+        </message>
+        <message>
+            <source>GGUF file</source>
+            <translation>GGUF ファイル</translation>
+        </message>
+        <message>
+            <source>Ollama folder</source>
+            <translation>Ollama フォルダー</translation>
+        </message>
+        <message>
+            <source>Adapter folder (PEFT)</source>
+            <translation>アダプターフォルダー（PEFT）</translation>
+        </message>
+        <message>
+            <source>Adapter as a GGUF file</source>
+            <translation>アダプターの GGUF ファイル</translation>
+        </message>
+        <message>
+            <source>Job for PyTorch</source>
+            <translation>PyTorch 用ジョブ</translation>
+        </message>
+        <message>
+            <source>Passed its check</source>
+            <translation>確認に合格</translation>
+        </message>
+        <message>
+            <source>Failed its check</source>
+            <translation>確認に失敗</translation>
+        </message>
+        <message>
+            <source>Form</source>
+            <translation>形式</translation>
+        </message>
+        <message>
+            <source>Check</source>
+            <translation>確認</translation>
+        </message>
+        <message>
+            <source>Weights as</source>
+            <translation>重みの形式</translation>
+        </message>
+        <message>
+            <source>Size</source>
+            <translation>サイズ</translation>
+        </message>
+        <message>
+            <source>Written</source>
+            <translation>作成日時</translation>
+        </message>
+        <message>
+            <source>Path</source>
+            <translation>パス</translation>
         </message>
     </context>
 </TS>

@@ -196,7 +196,9 @@ void MainWindow::wireTry()
     connect(m_live, &LivePage::tryRequested, this, show);
     connect(m_history, &HistoryPage::tryRequested, this, show);
     connect(m_history, &HistoryPage::exportRequested, this, [this](const ExportSubject& subject) {
-        (new ExportDialog(m_services, subject, this))->show();
+        auto* dialog = new ExportDialog(m_services, subject, this);
+        connect(dialog, &ExportDialog::written, m_history, &HistoryPage::refresh);
+        dialog->show();
     });
     connect(m_feed, &RunFeed::runsReady, m_try, &TryPage::setRuns);
     connect(m_controller, &SessionController::runStarted, m_try, &TryPage::setLive);

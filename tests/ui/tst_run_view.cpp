@@ -6,6 +6,7 @@
 #include "charts/step_timeline.h"
 #include "charts/tier_map.h"
 #include "charts/timeline_section.h"
+#include "models/export_table_model.h"
 #include "models/forecast_model.h"
 #include "models/run_progress.h"
 #include "models/stall_ledger_model.h"
@@ -220,6 +221,42 @@ private slots:
         QCoreApplication::processEvents();
         QVERIFY(!panel()->isVisible());
         QVERIFY(!overlaps());
+    }
+
+    void exportsAreShownWhereARunHasAny()
+    {
+        RunView view;
+        view.resize(1200, 800);
+        view.show();
+        view.setSnapshot(demoSnapshot(60, 60, RunStatus::Done));
+        QVERIFY(!view.exports()->isVisible());
+
+        view.setSnapshot(demoExported(60));
+
+        QVERIFY(view.exports()->isVisible());
+        const auto* table = view.exports()->findChild<QTableView*>();
+        const QAbstractItemModel& model = *table->model();
+        QCOMPARE(model.rowCount(), 3);
+        const auto shown = [&model](int row, int column, int role = Qt::DisplayRole) {
+            return model.index(row, column).data(role).toString().replace(QChar::Nbsp, u' ');
+        };
+        using Table = ExportTableModel;
+        QCOMPARE(shown(0, Table::Form), QStringLiteral("GGUF file"));
+        QCOMPARE(shown(0, Table::Check), QStringLiteral("Failed its check"));
+        QVERIFY(!model.index(0, Table::Check).data(TableModel::ValueRole).toBool());
+        QVERIFY(shown(0, Table::Path).endsWith(QStringLiteral(".failed.gguf")));
+        const QString said = shown(0, Table::Check, Qt::ToolTipRole);
+        QVERIFY2(said.startsWith(QStringLiteral("<p>3 of 200 texts")), qPrintable(said)); // why
+        QVERIFY2(said.contains(QStringLiteral("&lt;s&gt;")), qPrintable(said)); // text, not markup
+        QCOMPARE(shown(1, Table::Form), QStringLiteral("Ollama folder"));
+        QCOMPARE(shown(1, Table::Check), QStringLiteral("Passed its check"));
+        QCOMPARE(shown(1, Table::Type), QStringLiteral("q8_0"));
+        QCOMPARE(shown(1, Table::Size), QStringLiteral("1.10 GiB"));
+        QVERIFY(!shown(1, Table::Time).isEmpty());
+        QCOMPARE(shown(2, Table::Form), QStringLiteral("tablet")); // of a newer program
+        QCOMPARE(shown(2, Table::Size), QStringLiteral("–"));
+        view.setSnapshot(demoSnapshot(60, 60, RunStatus::Done));
+        QVERIFY(!view.exports()->isVisible());
     }
 
     void anotherRunTakesItsTimelineAway()

@@ -1,6 +1,7 @@
 // Every page as a picture: light, dark, Japanese, and at twice the scale; to look at, and checked
 // not to be blank. Written to $MILLRACE_SCREENSHOTS, or screenshots/ in the working folder.
 
+#include "charts/chart_panel.h"
 #include "charts/machine_section.h"
 #include "charts/step_timeline.h"
 #include "charts/tier_map.h"
@@ -286,6 +287,10 @@ private slots:
         adapterRun->run.configJson = kAdapterConfig;
         window.history()->showSnapshot(adapterRun);
         save(window, MainWindow::Page::History, "history-run");
+        window.history()->showSnapshot(demoExported(300));
+        QCoreApplication::processEvents();
+        window.history()->view()->scrollTo(window.history()->view()->exports());
+        save(window, MainWindow::Page::History, "history-exports");
         window.history()->showBin(true);
         QTRY_COMPARE(window.history()->bin()->list()->model()->rowCount(), 2);
         window.history()->bin()->list()->selectAll();

@@ -54,6 +54,11 @@ void RunFeed::notify(qint64 runId)
         poll();
 }
 
+void RunFeed::refreshRun()
+{
+    notify(m_runId);
+}
+
 void RunFeed::poll()
 {
     if (m_pollWaits.exchange(true))

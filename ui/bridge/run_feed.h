@@ -41,6 +41,9 @@ public:
 public slots:
     // New rows of `runId` were committed. Cheap; calls that come while one waits are merged.
     void notify(qint64 runId);
+    // Rows of the watched run that no notice comes of: another program wrote them, or the run has
+    // ended.
+    void refreshRun();
     // Asks for runsReady().
     void refreshRuns();
     // Asks for deletedReady().

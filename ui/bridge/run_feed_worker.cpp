@@ -186,6 +186,7 @@ Status RunFeedWorker::readLists(bool& changed)
     MR_TRY(events.status());
     Result<std::vector<CheckpointRow>> checkpoints = m_reader->checkpoints(m_runId);
     MR_TRY(checkpoints.status());
+    MR_ASSIGN(std::vector<ExportRow> exports, m_reader->exports(m_runId));
     Result<std::vector<TraceInfo>> traces = m_reader->traces(m_runId);
     MR_TRY(traces.status());
     const std::int64_t afterUs = m_now.intervals.empty() ? std::numeric_limits<std::int64_t>::min()
@@ -196,12 +197,13 @@ Status RunFeedWorker::readLists(bool& changed)
     changed = changed || !evals.value().empty() || !events.value().empty() ||
               !intervals.value().empty() ||
               !sameCheckpoints(m_now.checkpoints, checkpoints.value()) ||
-              traces.value().size() != m_now.traces.size();
+              exports != m_now.exports || traces.value().size() != m_now.traces.size();
     m_now.evalLoss.insert(m_now.evalLoss.end(), evals.value().begin(), evals.value().end());
     m_now.events.insert(m_now.events.end(), events.value().begin(), events.value().end());
     m_now.intervals.insert(
         m_now.intervals.end(), intervals.value().begin(), intervals.value().end());
     m_now.checkpoints = std::move(checkpoints).value();
+    m_now.exports = std::move(exports);
     m_now.traces = std::move(traces).value();
     return {};
 }

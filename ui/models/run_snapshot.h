@@ -28,6 +28,7 @@ struct RunSnapshot {
     std::vector<ScalarRow> evalLoss;
     std::vector<EventRow> events;
     std::vector<CheckpointRow> checkpoints;
+    std::vector<ExportRow> exports;         // newest first
     std::vector<TraceInfo> traces;          // the steps whose timelines were kept
     std::shared_ptr<const PlanReport> plan; // null: the run has none that can be read
     MachineHistoryPtr machine;              // null: nothing was measured

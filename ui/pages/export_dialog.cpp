@@ -328,6 +328,7 @@ void ExportDialog::showOutcome(const ExportOutcome& outcome)
             lines.push_back(QString::fromStdString(line));
     m_verdict->showLines(kindOf(outcome), lines);
     m_suggested = suggestedPlace();
+    emit written();
 }
 
 void ExportDialog::enable()

@@ -50,6 +50,9 @@ public:
     MessageLabel* verdict() const { return m_verdict; }
     bool busy() const { return m_work != nullptr; }
 
+signals:
+    void written(); // a file or folder is there; the history of its run has a row more
+
 private:
     struct Work; // shared with the worker
 

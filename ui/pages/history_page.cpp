@@ -265,6 +265,7 @@ void HistoryPage::closeRun()
 void HistoryPage::refresh()
 {
     m_feed->refreshRuns();
+    m_feed->refreshRun();
     if (m_editor->canEdit()) {
         m_feed->refreshDeleted();
         m_editor->readTags();

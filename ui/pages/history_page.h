@@ -56,7 +56,7 @@ public:
     void showBin(bool on);
 
 public slots:
-    void refresh(); // reads the list again
+    void refresh(); // reads the list and the open run again
     // New rows of this run were committed.
     void notify(qint64 runId);
 

@@ -2,6 +2,7 @@
 
 #include "models/comparison_model.h"
 #include "models/event_table_model.h"
+#include "models/export_table_model.h"
 #include "models/settings_model.h"
 #include "models/stall_ledger_model.h"
 #include "models/step_table_model.h"
@@ -28,6 +29,7 @@ constexpr int kColumnRoom = 20;
 constexpr int kCellRoom = 12;
 constexpr int kMeasuredRows = 100;
 constexpr int kMostSettings = 12; // seen at once
+constexpr int kMostExports = 6;
 constexpr QSize kTableSize(900, 500);
 
 struct RunTableWords {
@@ -177,6 +179,28 @@ QTableView* RunTables::log(EventTableModel& model)
     header->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
     header->setSectionResizeMode(QHeaderView::ResizeToContents);
     header->setSectionResizeMode(EventTableModel::Text, QHeaderView::Stretch);
+    return table;
+}
+
+QTableView* RunTables::exports(ExportTableModel& model)
+{
+    auto* table = new QTableView;
+    table->setModel(&model);
+    makePlain(table);
+    addCopy(table);
+    table->setAccessibleName(RunTableWords::tr("Exports of the run"));
+    table->setItemDelegate(new RoomyDelegate(table));
+    table->setTextElideMode(Qt::ElideMiddle); // of a path the name counts
+    QHeaderView* header = table->horizontalHeader();
+    header->setSectionResizeMode(QHeaderView::ResizeToContents);
+    header->setSectionResizeMode(ExportTableModel::Path, QHeaderView::Stretch);
+    const auto fit = [table, &model] {
+        const int rows = std::clamp(model.rowCount(), 1, kMostExports);
+        const int rowHeight = table->verticalHeader()->defaultSectionSize();
+        table->setFixedHeight(rowHeight * (rows + 1) + 8);
+    };
+    QObject::connect(&model, &QAbstractItemModel::modelReset, table, fit);
+    fit();
     return table;
 }
 

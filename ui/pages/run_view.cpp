@@ -12,6 +12,7 @@
 #include "charts/tier_map.h"
 #include "charts/timeline_section.h"
 #include "models/event_table_model.h"
+#include "models/export_table_model.h"
 #include "models/stall_ledger_model.h"
 #include "models/step_table_model.h"
 #include "pages/pause_panel.h"
@@ -52,6 +53,7 @@ RunView::RunView(QWidget* parent)
     makeLedger();
     makeTimeline();
     makeMachine();
+    makeExports();
     makeLog();
     layOut();
     connect(m_header, &RunHeader::stopRequested, this, &RunView::stopRequested);
@@ -202,6 +204,13 @@ void RunView::showStripLegend(bool planned)
     m_stripPanel->legend()->setEntries(std::move(entries));
 }
 
+void RunView::makeExports()
+{
+    m_exports = new ExportTableModel(this);
+    m_exportsPanel = new ChartPanel(tr("Exports"), RunTables::exports(*m_exports));
+    m_exportsPanel->hide();
+}
+
 void RunView::makeLog()
 {
     m_events = new EventTableModel(this);
@@ -217,10 +226,10 @@ std::vector<RunView::Place> RunView::places() const
         {m_machine, true}, {m_small->panel(StepCharts::Traffic), false}};
     if (m_diskShown)
         places.push_back({m_small->panel(StepCharts::DiskTraffic), false});
-    places.insert(
-        places.end(), {{m_small->panel(StepCharts::Speed), false},
-                          {m_small->panel(StepCharts::LearningRate), false},
-                          {m_small->panel(StepCharts::GradientNorm), false}, {m_logPanel, true}});
+    places.insert(places.end(), {{m_small->panel(StepCharts::Speed), false},
+                                    {m_small->panel(StepCharts::LearningRate), false},
+                                    {m_small->panel(StepCharts::GradientNorm), false},
+                                    {m_exportsPanel, true}, {m_logPanel, true}});
     return places;
 }
 
@@ -305,6 +314,8 @@ void RunView::setSnapshot(const RunSnapshotPtr& snapshot)
     m_machine->setHistory(snapshot->machine, snapshot->run.energyJ);
     m_timeline->setSnapshot(snapshot);
     m_tiers->setPlan(snapshot->plan);
+    m_exports->setExports(snapshot->exports);
+    m_exportsPanel->setVisible(!snapshot->exports.empty());
     showLog();
     showRange();
 }

@@ -27,6 +27,7 @@ namespace mr::ui {
 
 class ChartPanel;
 class EventTableModel;
+class ExportTableModel;
 class ForecastPanel;
 class LineChart;
 class LossPanel;
@@ -59,6 +60,7 @@ public:
     TimelineSection* timeline() const { return m_timeline; }
     ForecastPanel* forecast() const { return m_forecast; }
     TierMap* tierMap() const { return m_tiers; }
+    ChartPanel* exports() const { return m_exportsPanel; }
     // Another program's run, or an old one: it is not answered here.
     void setAnswerable(bool on);
     // Answer to timelineRequested().
@@ -90,6 +92,7 @@ private:
     void makeLedger();
     void makeTimeline();
     void makeMachine();
+    void makeExports();
     void makeLog();
     void layOut();
     void showStripLegend(bool planned);
@@ -134,6 +137,8 @@ private:
     ForecastPanel* m_forecast = nullptr;
     TierMap* m_tiers = nullptr;
     StepTableModel* m_steps = nullptr;
+    ExportTableModel* m_exports = nullptr;
+    ChartPanel* m_exportsPanel = nullptr; // hidden where there are none
     EventTableModel* m_events = nullptr;
     QTableView* m_eventTable = nullptr;
     ChartPanel* m_logPanel = nullptr;

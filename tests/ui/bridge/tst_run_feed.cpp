@@ -88,6 +88,25 @@ private slots:
         QCOMPARE(before->steps.size(), std::size_t{100}); // a snapshot handed out does not change
     }
 
+    void anExportOfAnEndedRunArrivesWhenItIsAskedFor()
+    {
+        const qint64 id = fill("done", 30, RunStatus::Done);
+        RunFeed feed(m_services);
+        QSignalSpy arrived(&feed, &RunFeed::snapshotReady);
+        feed.watch(id);
+        QTRY_COMPARE(arrived.count(), 1);
+        QVERIFY(last(arrived)->exports.empty());
+        mr::ExportRow row;
+        row.form = "gguf";
+        row.path = "/out/a.gguf";
+
+        QVERIFY(m_store->edits().addExport(id, row).ok());
+        feed.refreshRun();
+
+        QTRY_COMPARE(last(arrived)->exports.size(), std::size_t{1});
+        QCOMPARE(last(arrived)->exports[0], row);
+    }
+
     void samplesOfALiveRunArriveBetweenItsSteps()
     {
         const qint64 id = fill("live", 100, RunStatus::Running);

@@ -11,6 +11,7 @@
 #include <QLineEdit>
 #include <QPointer>
 #include <QPushButton>
+#include <QSignalSpy>
 #include <QTest>
 
 #include <atomic>
@@ -94,6 +95,7 @@ void TestExportDialog::theOrderIsWhatWasChosen()
     }),
         kRun, nullptr);
     dialog.setAttribute(Qt::WA_DeleteOnClose, false);
+    QSignalSpy told(&dialog, &ExportDialog::written);
     choose(dialog, ExportForm::Gguf);
     dialog.type()->setCurrentIndex(dialog.type()->findData("q8_0"));
     dialog.place()->setText("/out/eggs.gguf");
@@ -103,6 +105,7 @@ void TestExportDialog::theOrderIsWhatWasChosen()
     QVERIFY(seen.form == ExportForm::Gguf && seen.type == "q8_0" && seen.out == "/out/eggs.gguf");
     QVERIFY(dialog.verdict()->kind() == MessageLabel::Kind::Good);
     QVERIFY(dialog.verdict()->text().contains("200 of 200 texts"));
+    QCOMPARE(told.count(), 1);
 }
 
 void TestExportDialog::aFailedCheckIsNoSuccess()

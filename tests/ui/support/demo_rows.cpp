@@ -230,6 +230,36 @@ RunSnapshotPtr demoSnapshot(std::int64_t count, std::int64_t total, RunStatus st
     return snapshot;
 }
 
+RunSnapshotPtr demoExported(std::int64_t count)
+{
+    auto run = std::make_shared<RunSnapshot>(*demoSnapshot(count, count, RunStatus::Done));
+    ExportRow failed;
+    failed.form = "gguf";
+    failed.type = "q4_0";
+    failed.path = "/home/ada/Documents/Notes-gguf.failed.gguf";
+    failed.bytes = 671'088'640;
+    failed.faults = {"3 of 200 texts become other tokens: <s> is taken as text"};
+    failed.facts = {"Q4_0: 596049920 weights, read back with an error of 0.076 of their size"};
+    failed.createdMs = 1'764'322'200'000;
+    ExportRow passed;
+    passed.form = "ollama";
+    passed.type = "q8_0";
+    passed.path = "/home/ada/Documents/Notes-ollama";
+    passed.bytes = 1'181'116'006;
+    passed.passed = true;
+    passed.facts = {"asked: 200 of 200 texts become the same tokens; in 10 answers 99.1 % of 640 "
+                    "tokens agree, mean KL 0.0004"};
+    passed.createdMs = 1'764'320'400'000;
+    ExportRow newer; // a form that this program does not know
+    newer.form = "tablet";
+    newer.type = "int8";
+    newer.path = "/media/ada/Backup/fine-tuned/2025/notes/second-try/tablet";
+    newer.passed = true;
+    newer.createdMs = 1'764'233'100'000;
+    run->exports = {failed, passed, newer};
+    return run;
+}
+
 RunSnapshotPtr demoPaused(std::int64_t count, std::int64_t total, bool isFull)
 {
     auto run = std::make_shared<RunSnapshot>(*demoSnapshot(count, total, RunStatus::Paused));

@@ -28,6 +28,8 @@ MachineHistoryPtr demoMachine(std::int64_t count);
 // All of it. `status` as in RunRow; a run that ended has all `total` steps.
 RunSnapshotPtr demoSnapshot(
     std::int64_t count, std::int64_t total, RunStatus status = RunStatus::Running);
+// One that is done and was exported three times; the last one failed its check.
+RunSnapshotPtr demoExported(std::int64_t count);
 // One that waits at its last step: for room for a checkpoint, or for its folder.
 RunSnapshotPtr demoPaused(std::int64_t count, std::int64_t total, bool isFull);
 // Seven runs in seven states for a history.
