@@ -3,6 +3,7 @@
 #include "core/exchange/gguf_rope.h"
 #include "core/model/architecture.h"
 #include "core/model/gguf_family.h"
+#include "core/model/gguf_layout.h"
 
 #include <algorithm>
 #include <cmath>
@@ -245,7 +246,7 @@ private:
         config["num_kv_shared_layers"] = m_keys.count("attention.shared_kv_layers", 0);
         const std::int64_t inputs = m_keys.count("embedding_length_per_layer_input", 0);
         config["hidden_size_per_layer_input"] = inputs;
-        if (const GgufTensor* table = m_keys.file().tensor("per_layer_token_embd.weight"))
+        if (const GgufTensor* table = m_keys.file().tensor(kGgufInputTable))
             config["vocab_size_per_layer_input"] = table->ne.back();
         bool areKeys = false; // layers that see everything, without v
         for (std::int64_t block = 0; block < m_layers; ++block) {

@@ -114,8 +114,9 @@ bool isTheSame(const SafetensorEntry& a, const SafetensorEntry& b)
 
 Status readFileLayout(const fs::path& folder, ModelConfig& config)
 {
-    if (const fs::path file = ggufOf(folder); !file.empty())
-        return readGgufScales(file, config);
+    config.gguf = ggufOf(folder);
+    if (!config.gguf.empty())
+        return readGgufScales(config.gguf, config);
     std::error_code error;
     if (!fs::exists(folder / kSafetensorsFile, error) &&
         !fs::exists(folder / kSafetensorsIndex, error))

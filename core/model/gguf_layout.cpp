@@ -250,7 +250,7 @@ void addMade(const ModelConfig& config, GgufLayout& layout)
         layout.made.push_back(
             {ggufScaleName(static_cast<std::int64_t>(block)), {config.outputScales[block]}});
     if (config.layerInput > 0)
-        layout.inputTable = "per_layer_token_embd.weight";
+        layout.inputTable = kGgufInputTable;
 }
 
 } // namespace

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mr {
@@ -75,6 +76,9 @@ struct GgufLayout {
     // The name of the table that inputs of blocks come from; empty: the model has none.
     std::string inputTable;
 };
+
+// Rows of the inputs of all blocks, by token.
+inline constexpr std::string_view kGgufInputTable = "per_layer_token_embd.weight";
 
 std::string ggufScaleName(std::int64_t block);
 

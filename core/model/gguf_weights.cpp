@@ -41,6 +41,9 @@ Status match(MatchedFile& matched)
         else if (tensor->ne != entry.ne())
             misshapen.push_back(entry.name);
     }
+    const std::string& table = matched.layout.inputTable;
+    if (!table.empty() && matched.file.tensor(table) == nullptr)
+        missing.push_back(table);
     std::vector<std::string> surplus;
     for (const GgufTensor& tensor : matched.file.tensors())
         if (!known.contains(tensor.name))

@@ -68,7 +68,8 @@ struct ModelConfig {
     std::vector<std::int64_t> eosTokens;
     bool isNf4 = false; // matrices of the blocks are quantised by bitsandbytes (nf4_tensor.h)
     bool isFp8 = false; // ... or published in E4M3 (fp8_tensor.h)
-    std::string text;   // config.json as read
+    std::filesystem::path gguf;     // the file that the folder stands for; empty: it has weights
+    std::string text;               // config.json as read
     std::vector<std::string> notes; // of what it asks for and is left out
 
     // Precondition: 0 <= index < layers.

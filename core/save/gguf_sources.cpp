@@ -1,7 +1,7 @@
 #include "core/save/gguf_sources.h"
 
 #include "core/device/adamw.h"
-#include "core/model/carried_tensors.h"
+#include "core/model/input_table.h"
 
 #include <algorithm>
 #include <array>
@@ -92,22 +92,20 @@ Status readTurned(const GgufEntry& entry, GroupId group, std::int64_t begin, Mas
     return {};
 }
 
-// A table of the model's files that is carried, row by row.
-GgufSource carriedSource(const GgufLayout& layout, const ParamTable& table, GgufForm form)
+// The table that inputs of blocks come from, which is no parameter.
+GgufSource tableSource(const GgufLayout& layout, const ModelConfig& config, GgufForm form)
 {
-    const auto found = std::ranges::find_if(table.carried, &CarriedTensor::isInputTable);
-    const auto& shape = found->entry.shape;
+    const std::int64_t columns = config.inputColumns();
     const GgufType type =
-        form == GgufForm::F32 ? GgufType::F32 : fallback(typeOfForm(form), shape.back());
-    auto reader = std::make_shared<std::optional<SafetensorsReader>>();
-    const CarriedTensor& tensor = *found;
-    const auto fill = [reader, tensor](std::int64_t first, std::span<float> out) -> Status {
-        if (!*reader) {
-            MR_ASSIGN(*reader, SafetensorsReader::open(tensor.file));
+        form == GgufForm::F32 ? GgufType::F32 : fallback(typeOfForm(form), columns);
+    auto rows = std::make_shared<std::optional<InputTableRows>>();
+    const auto fill = [rows, &config](std::int64_t first, std::span<float> out) -> Status {
+        if (!*rows) {
+            MR_ASSIGN(*rows, openInputTable(config));
         }
-        return (*reader)->readFloats(tensor.name, first, out);
+        return (*rows)->floats(first, out);
     };
-    return {layout.inputTable, {shape.back(), shape.front()}, type, fill};
+    return {layout.inputTable, {columns, config.inputVocab}, type, fill};
 }
 
 GgufSource madeSource(const GgufMade& made)
@@ -180,7 +178,7 @@ std::vector<GgufSource> ggufSources(const GgufLayout& layout, const ModelConfig&
     for (const GgufMade& made : layout.made)
         sources.push_back(madeSource(made));
     if (!layout.inputTable.empty())
-        sources.push_back(carriedSource(layout, table, form));
+        sources.push_back(tableSource(layout, config, form));
     return sources;
 }
 

@@ -1,7 +1,7 @@
 // The tensors of a GGUF file as they are written: what each is filled with, and in which type.
 //
 // Threads    One thread: all sources share the reader of the model.
-// Ownership  Borrows model, table and layout.
+// Ownership  Borrows model, config, table and layout.
 // Errors     Those of the reader.
 
 #pragma once

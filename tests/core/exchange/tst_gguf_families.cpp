@@ -140,8 +140,9 @@ void TestGgufFamilies::aFileAnswersAsItsModel_data()
     QTest::addColumn<QString>("changes");
     QTest::addColumn<bool>("isNew");
     const fs::path families = fs::path(sharedData()) / "families";
-    for (const char* family : {"ernie4_5", "gemma4_unified", "glm4", "granite", "granite4_dense",
-             "hunyuan_v1_dense", "ministral3", "mistral3", "olmo2", "olmo3", "seed_oss", "smollm3"})
+    for (const char* family :
+        {"ernie4_5", "gemma4", "gemma4_unified", "glm4", "granite", "granite4_dense",
+            "hunyuan_v1_dense", "ministral3", "mistral3", "olmo2", "olmo3", "seed_oss", "smollm3"})
         QTest::newRow(family) << QString::fromStdString((families / family).string()) << "{}"
                               << false;
     QTest::newRow("exaone4") << QString::fromStdString((families / "exaone4").string())
