@@ -99,6 +99,16 @@ void TestCliExport::anAdapterGoesIntoTheFile()
     const auto own = ask(file("run")).lines().at(0)["ids"].toArray();
     QCOMPARE(ask(file("run.gguf")).lines().at(0)["ids"].toArray(), own);
     QVERIFY(ask(m_rig.model.path()).lines().at(0)["ids"].toArray() != own);
+
+    const Finished shown = CliRig::run({"runs", "show", "1", "--db", m_rig.database(), "--json"});
+    QVERIFY2(shown.code == 0, shown.errors.constData());
+    const QJsonArray exports = shown.lines().at(0)["exports"].toArray();
+    QCOMPARE(exports.size(), 1);
+    const QJsonObject entry = exports[0].toObject();
+    QCOMPARE(entry["form"].toString(), QStringLiteral("gguf"));
+    QCOMPARE(entry["path"].toString(), text(file("run.gguf")));
+    QVERIFY(entry["passed"].toBool());
+    QCOMPARE(entry["facts"], done.lines().at(0)["facts"]);
 }
 
 void TestCliExport::aFileIsLookedAtAndNotTrained()
