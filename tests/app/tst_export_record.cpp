@@ -258,7 +258,7 @@ void TestExportRecord::aRunFromElsewhereIsFoundInTheUsersHistory()
     const std::int64_t id =
         Rig::enter(defaultDatabasePath(), readRunRecord(rig.run.string()).value());
     QVERIFY(id > 0);
-    rig.nameHistory("/home/of/another/history.db");
+    rig.nameHistory(rig.folder.path("home-of-another/history.db"));
 
     const Status entered = rig.record();
 
