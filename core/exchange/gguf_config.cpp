@@ -1,5 +1,6 @@
 #include "core/exchange/gguf_config.h"
 
+#include "core/base/shown_text.h"
 #include "core/exchange/gguf_rope.h"
 #include "core/model/architecture.h"
 #include "core/model/gguf_family.h"
@@ -10,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace mr {
@@ -34,6 +36,10 @@ public:
         MR_ASSIGN(m_layers, m_keys.count("block_count"));
         if (m_layers < 1 || m_layers > kMostLayers)
             return refuse("block_count is " + std::to_string(m_layers));
+        // All that follows takes time and memory by the block.
+        if (const std::int64_t tensors = std::ssize(m_keys.file().tensors()); m_layers > tensors)
+            return refuse("block_count is " + std::to_string(m_layers) + ", but there are " +
+                          std::to_string(tensors) + " tensors");
         MR_ASSIGN(const std::int64_t hidden, m_keys.count("embedding_length"));
         MR_ASSIGN(const std::int64_t heads, m_keys.count("attention.head_count"));
         MR_ASSIGN(const std::int64_t positions, m_keys.count("context_length"));
@@ -283,6 +289,21 @@ private:
     std::int64_t m_headDim = 0;
 };
 
+// JSON has no such numbers: one would be read as a number that is missing, and a default stand for
+// it.
+Status checkNumbers(const GgufKeys& keys)
+{
+    const std::string prefix = keys.architecture() + ".";
+    for (const auto& [key, value] : keys.file().values())
+        if (const auto* number = std::get_if<double>(&value.data);
+            number != nullptr && !std::isfinite(*number) && key.starts_with(prefix))
+            return Status::error(ErrorKind::InvalidArgument,
+                keys.file().path().string() + ": " + shownName(key) +
+                    " is no finite number; the file is no model that can be read, fetch or export "
+                    "it again");
+    return {};
+}
+
 // Families that share an architecture differ in what the file has.
 std::string_view familyOf(const GgufKeys& keys, const GgufFamily& first)
 {
@@ -312,13 +333,14 @@ Result<std::string> ggufConfigText(const GgufKeys& keys)
             if (known.find(each.architecture) == std::string::npos)
                 known.append(known.empty() ? "" : ", ").append(each.architecture);
         return Status::error(ErrorKind::InvalidArgument,
-            keys.file().path().string() + ": architecture \"" + keys.architecture() +
-                "\" is not supported; supported: " + known);
+            keys.file().path().string() + ": architecture " + shownName(keys.architecture()) +
+                " is not supported; supported: " + known);
     }
     const ArchitectureTraits* traits = findArchitecture(familyOf(keys, *family));
     ConfigMaker maker(keys, *family);
     maker.config["architectures"] = {traits->name};
     maker.config["model_type"] = traits->modelType;
+    MR_TRY(checkNumbers(keys));
     MR_TRY(maker.addSizes());
     MR_TRY(maker.addVocabulary());
     maker.addBiases();

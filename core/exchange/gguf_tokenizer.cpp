@@ -1,5 +1,6 @@
 #include "core/exchange/gguf_tokenizer.h"
 
+#include "core/base/shown_text.h"
 #include "core/exchange/gguf_tokens.h"
 #include "core/exchange/pre_tokenizers.h"
 #include "core/exchange/spm_writer.h"
@@ -47,8 +48,8 @@ public:
         else if (model == "llama")
             MR_TRY(makePieces());
         else
-            return refuse(
-                "tokenizer.ggml.model is \"" + model + "\"; gpt2, llama and gemma4 are known");
+            return refuse("tokenizer.ggml.model is " + shownName(model) +
+                          "; gpt2, llama and gemma4 are known");
         addConfig();
         addTemplates();
         return std::move(m_files);

@@ -1,5 +1,6 @@
 #include "core/exchange/pre_tokenizers.h"
 
+#include "core/base/shown_text.h"
 #include "core/exchange/json_reads.h"
 
 #include <algorithm>
@@ -100,7 +101,7 @@ Status addSplit(const json& stage, Stages& out)
         textOf(stage, "behavior") == "Isolated" && !flagOf(stage, "invert", false);
     const bool inverts = textOf(stage, "behavior") == "Removed" && flagOf(stage, "invert", false);
     if (!fieldOf(pattern, "Regex").is_string() || !(isolates || inverts))
-        return refuse("cuts words at \"" + textOf(pattern, "String", "?") + "\"");
+        return refuse("cuts words at " + shownName(textOf(pattern, "String", "?")));
     out.patterns.push_back(textOf(pattern, "Regex"));
     return {};
 }
@@ -120,7 +121,7 @@ Status addStage(const json& stage, Stages& out)
         return {};
     }
     if (type != "ByteLevel")
-        return refuse("has a stage \"" + type + "\"");
+        return refuse("has a stage " + shownName(type));
     if (flagOf(stage, "add_prefix_space", true))
         return refuse("puts a space before every text");
     out.isGpt2 = flagOf(stage, "use_regex", true);
@@ -171,8 +172,8 @@ Result<json> preTokenizerOf(std::string_view name)
         for (const Splitter& each : kSplitters)
             known.append(known.empty() ? "" : ", ").append(each.name);
         return Status::error(ErrorKind::InvalidArgument,
-            "tokenizer.ggml.pre is \"" + std::string(name) +
-                "\", a splitter that is not known here; take the model's folder of Hugging Face "
+            "tokenizer.ggml.pre is " + shownName(name) +
+                ", a splitter that is not known here; take the model's folder of Hugging Face "
                 "instead. Known: " +
                 known);
     }

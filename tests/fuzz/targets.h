@@ -16,6 +16,7 @@ namespace mr::fuzz {
 
 void safetensors(std::string_view bytes);      // a model's weights, or an index of shards
 void gguf(std::string_view bytes);             // a GGUF file, and its values written again
+void ggufFolder(std::string_view bytes);       // a GGUF file as the model that it stands for
 void config(std::string_view bytes);           // config.json -> parameters, memory plan, steps
 void tokenizerJson(std::string_view bytes);    // tokenizer.json, tokenizer_config.json, text
 void gpt2Files(std::string_view bytes);        // vocab.json, merges.txt, tokenizer_config.json
@@ -36,10 +37,10 @@ struct Target {
     void (*run)(std::string_view bytes);
 };
 
-inline constexpr std::array<Target, 16> kTargets = {{{"safetensors", safetensors}, {"gguf", gguf},
-    {"config", config}, {"tokenizer_json", tokenizerJson}, {"gpt2_files", gpt2Files},
-    {"sentencepiece", sentencePiece}, {"chat_template", chatTemplate}, {"regex", regex},
-    {"records", records}, {"checkpoint", checkpoint}, {"manifest", manifest},
+inline constexpr std::array<Target, 17> kTargets = {{{"safetensors", safetensors}, {"gguf", gguf},
+    {"gguf_folder", ggufFolder}, {"config", config}, {"tokenizer_json", tokenizerJson},
+    {"gpt2_files", gpt2Files}, {"sentencepiece", sentencePiece}, {"chat_template", chatTemplate},
+    {"regex", regex}, {"records", records}, {"checkpoint", checkpoint}, {"manifest", manifest},
     {"checkpoint_folder", checkpointFolder}, {"history", history}, {"hub_list", hubList},
     {"trace", trace}, {"ollama_manifest", ollamaManifest}}};
 
