@@ -96,14 +96,14 @@ for name in set(conversion.TEXT_MODEL_MAP.values()):
         if isinstance(value, type) and issubclass(value, base.TextModel) and {fake!r}:
             if 'set_vocab' in vars(value) and value is not base.TextModel:
                 value.set_vocab = lambda self: self._set_vocab_gpt2()
-sys.argv = ['convert', {folder!r}, '--outtype', 'f32', '--outfile', {out!r}]
+sys.argv = ['convert', {folder!r}, '--outtype', {form!r}, '--outfile', {out!r}]
 converter.main()
 """
 
 
-def convert(llama, folder, out, fake):
+def convert(llama, folder, out, fake, form):
     config = json.loads((folder / "config.json").read_text())
-    code = CONVERT.format(llama=str(llama), folder=str(folder), out=str(out), fake=fake,
+    code = CONVERT.format(llama=str(llama), folder=str(folder), out=str(out), fake=fake, form=form,
                           arch=config.get("architectures", [""])[0])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     return None if done.returncode == 0 else " | ".join(done.stderr.strip().splitlines()[-3:])
@@ -204,9 +204,9 @@ def main():
                     bad += 1
                     continue
                 line = []
-                if args.convert and form == "f32":
+                if args.convert and form in ("f32", "f16", "bf16", "q8_0"):
                     theirs = Path(made) / "theirs.gguf"
-                    failed = convert(args.llama, folder, theirs, fake)
+                    failed = convert(args.llama, folder, theirs, fake, form)
                     faults = [failed] if failed else compare_files(args.llama, out, theirs)
                     line.append("converter: equal" if not faults else "converter: " + "; ".join(faults[:8]))
                     bad += bool(faults)
@@ -218,7 +218,10 @@ def main():
                         theirs = log_softmax(transformers_logits(folder, ids).astype(np.float64))
                         ours = log_softmax(llama_logits(out, ids).astype(np.float64))
                         kl = float((np.exp(theirs) * (theirs - ours)).sum(-1).mean())
-                        line.append(f"llama.cpp: log-probabilities within {np.abs(theirs - ours).max():.2g}, mean KL {kl:.2g}")
+                        # The loss of the texts as if they were trained on.
+                        loss = [-float(x[np.arange(len(ids) - 1), ids[1:]].mean()) for x in (theirs, ours)]
+                        line.append(f"llama.cpp: log-probabilities within {np.abs(theirs - ours).max():.2g}, "
+                                    f"mean KL {kl:.2g}, loss off by {abs(loss[1] - loss[0]):.2g}")
                         bad += form == "f32" and kl > 1e-6
                     except Exception as error:  # the runtime's own words
                         line.append(f"llama.cpp: {error}")
