@@ -14,7 +14,7 @@ Result<std::unique_ptr<RunStore>> openStore(const std::string& database)
     return RunStore::open(database.empty() ? defaultDatabasePath() : database);
 }
 
-Result<std::string> trainedFolder(const std::string& model)
+Result<std::string> folderToTrainFrom(const std::string& model)
 {
     if (!isGgufFile(model))
         return model;

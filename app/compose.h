@@ -20,7 +20,7 @@
 namespace mr::app {
 
 // The folder to train from: a GGUF file is the one that it stands for, kept with the user's runs.
-Result<std::string> trainedFolder(const std::string& model);
+Result<std::string> folderToTrainFrom(const std::string& model);
 
 // Fills in the settings that depend on the GPU, before resolveSpec() fills in the rest. Device auto
 // is the card if there is a usable one, else the processor. A card's memory is its free bytes less

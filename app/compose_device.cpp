@@ -136,7 +136,7 @@ void refuseMissingPrecision(RunSpec spec, std::vector<PlanReport>& reports)
 Result<RunSpec> completeForMachine(const RunSpec& asked)
 {
     RunSpec spec = asked;
-    MR_ASSIGN(spec.modelDir, trainedFolder(asked.modelDir));
+    MR_ASSIGN(spec.modelDir, folderToTrainFrom(asked.modelDir));
     if (spec.device == DeviceChoice::Cpu)
         return spec;
     // A link rate or threaded streams are asked of the CPU device only.

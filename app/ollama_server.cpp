@@ -61,7 +61,9 @@ bool isNamePart(std::string_view part)
            std::ranges::all_of(part, [&](char c) { return isLetter(c) || c == '-' || c == '.'; });
 }
 
-Json createBody(const std::string& name, const std::string& digest, const Modelfile& modelfile)
+// Texts of a tokenizer may be no UTF-8; such bytes become U+FFFD.
+std::string createBody(
+    const std::string& name, const std::string& digest, const Modelfile& modelfile)
 {
     Json parameters = Json::object();
     if (!modelfile.stops.empty())
@@ -73,10 +75,10 @@ Json createBody(const std::string& name, const std::string& digest, const Modelf
         body["template"] = modelfile.chatTemplate;
     if (!parameters.empty())
         body["parameters"] = std::move(parameters);
-    return body;
+    return body.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// Of lines of JSON; empty: no line has the field.
+// The field of the last line of JSON that has it; empty: none has.
 std::string lastFieldOf(std::string_view lines, const char* field)
 {
     std::string last;
@@ -283,7 +285,7 @@ Status OllamaServer::create(const std::string& name, const fs::path& weights,
     MR_ASSIGN(const std::string hex, hash.end());
     const std::string digest = "sha256:" + hex;
     MR_TRY(sendFile(digest, weights, progress));
-    MR_ASSIGN(const Reply made, post("/api/create", createBody(name, digest, modelfile).dump()));
+    MR_ASSIGN(const Reply made, post("/api/create", createBody(name, digest, modelfile)));
     const std::string status = lastFieldOf(made.text, "status");
     if (made.status != 200 || status != "success" || !lastFieldOf(made.text, "error").empty())
         return refused("makes no model of it", made);

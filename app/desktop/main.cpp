@@ -66,12 +66,12 @@ ui::UiServices makeServices(RunStore& store, TryModels& models)
     services.runDownload = &runDownload;
     services.inspectMachine = &inspectWithDevices;
     services.inspectModel = [](const std::string& model) -> Result<ModelInfo> {
-        MR_ASSIGN(const std::string folder, trainedFolder(model));
+        MR_ASSIGN(const std::string folder, folderToTrainFrom(model));
         return inspectModel(folder);
     };
     services.inspectDataset = [](const DataSource& source, const std::string& model,
                                   std::int64_t seqLen, int previewRows) -> Result<DatasetInfo> {
-        MR_ASSIGN(const std::string folder, trainedFolder(model));
+        MR_ASSIGN(const std::string folder, folderToTrainFrom(model));
         return inspectDataset(source, folder, seqLen, previewRows);
     };
     services.inspectScratch = &inspectScratch;

@@ -233,7 +233,7 @@ void TestExportRecord::aHistoryThatDoesNotHaveTheRunIsLeftAlone()
     other.uuid = "another";
     other.configJson = "{}";
     QVERIFY(Rig::enter(rig.folder.path("other.db"), other) > 0);
-    // Of an earlier format: a writer would change it.
+    // Its format is an earlier one, so a writer would change it.
     QVERIFY(Database::open(rig.folder.path("other.db"), OpenMode::ReadWriteCreate)
                 .value()
                 ->script("DROP INDEX export_run; ALTER TABLE export DROP COLUMN verdict_json;"

@@ -59,7 +59,7 @@ class TestOllamaServer : public QObject
 
     Folder m_folder;
     std::string m_bytes = noise(kFileBytes, 3);
-    Modelfile m_modelfile{"./model.gguf", "{{ .Prompt }}", {"<|end|>", "\"\n"},
+    Modelfile m_modelfile{"./model.gguf", "{{ .Prompt }}", {"<|end|>", "\"\n", "\xff"},
         {{"temperature", "0.7"}, {"top_k", "40"}}};
     std::vector<ServedRequest> m_requests;
     std::vector<std::uint64_t> m_progress;
@@ -154,7 +154,8 @@ private Q_SLOTS:
         QCOMPARE(m_requests[3].method, std::string("POST"));
         QVERIFY(m_requests[3].body == m_bytes);
         const Json asked = Json::parse(m_requests[4].body);
-        const Json parameters{{"stop", m_modelfile.stops}, {"temperature", 0.7}, {"top_k", 40}};
+        const Json parameters{
+            {"stop", {"<|end|>", "\"\n", "\ufffd"}}, {"temperature", 0.7}, {"top_k", 40}};
         QVERIFY(asked ==
                 Json({{"model", "eggs:v1"}, {"stream", true}, {"files", {{"model.gguf", digest}}},
                     {"template", "{{ .Prompt }}"}, {"parameters", parameters}}));

@@ -1,5 +1,5 @@
-// What a stranger's GGUF file goes through when it is opened as a model: the folder that it stands
-// for, config, table of parameters, tokenizer, chat template, weights, and the memory to ask it.
+// A stranger's GGUF file is opened as a model: the folder that it stands for, config, table of
+// parameters, tokenizer, chat template, weights, and the memory to ask it.
 
 #include "core/answer/inference.h"
 #include "core/answer/prompt_reader.h"
