@@ -32,7 +32,7 @@ Json describe(const LocalModel& model)
     return {{"event", "model"}, {"name", model.name}, {"source", name(model.store)},
         {"path", model.path}, {"revision", model.revision}, {"architecture", model.architecture},
         {"parameters", model.parameters}, {"bytes", model.bytes}, {"licence", model.licence},
-        {"use", name(model.use)}, {"reason", model.reason}};
+        {"adapter", model.isAdapter}, {"use", name(model.use)}, {"reason", model.reason}};
 }
 
 Json describe(const LookedPlace& place)

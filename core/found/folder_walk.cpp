@@ -65,7 +65,7 @@ private:
 
     void lookAt(const fs::path& folder, const FolderList& list)
     {
-        const bool isFolder = isModelFolder(list);
+        const bool isFolder = isModelFolder(list) || holdsAdapter(list);
         if (const std::string name = nameOf(folder); isFolder && m_out.wants(name))
             add(judgeFolder(folder, list), name);
         std::vector<fs::path> files = list.files;

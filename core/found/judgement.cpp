@@ -10,6 +10,7 @@
 #include "core/model/gguf_weights.h"
 #include "core/model/model_config.h"
 #include "core/model/param_table.h"
+#include "core/model/peft_folder.h"
 #include "core/model/safetensors.h"
 #include "core/model/weight_folder.h"
 #include "core/model/wrapper.h"
@@ -43,7 +44,6 @@ constexpr const char* kNf4Words =
 constexpr const char* kGgufWords =
     "A GGUF file: an adapter beside it can be trained; for all weights take the model it was made "
     "of.";
-constexpr const char* kAdapterWords = "An adapter; name it with --adapter, beside its model.";
 constexpr const char* kNoConfigWords = "It has no config.json and no GGUF file, so it is no "
                                        "language model that can be read here.";
 
@@ -156,6 +156,19 @@ void judgeInfo(const fs::path& folder, const ModelInfo& info, LocalModel& model)
     model.reason = isNf4 ? kNf4Words : kWholeWords;
 }
 
+void judgeAdapter(const fs::path& folder, LocalModel& model)
+{
+    const Result<PeftConfig> config = readPeftConfig(folder);
+    model.isAdapter = config.ok();
+    if (!config.ok()) {
+        model.reason = withoutFolder(config.status().message(), folder);
+        return;
+    }
+    const std::string base = Result(config).value().base;
+    model.reason = base.empty() ? "An adapter" : "An adapter of " + firstLine(base);
+    model.reason += "; name it with --adapter, beside its model.";
+}
+
 std::int64_t elementsOf(const GgufFile& file)
 {
     double count = 0.0; // of a stranger: no sum of whole numbers overflows
@@ -212,6 +225,12 @@ bool isModelFolder(const FolderList& list)
                std::any_of(list.broken.begin(), list.broken.end(), isWeight));
 }
 
+bool holdsAdapter(const FolderList& list)
+{
+    return std::any_of(list.files.begin(), list.files.end(),
+        [](const fs::path& file) { return file.filename() == "adapter_config.json"; });
+}
+
 FoundModel judgeFolder(const fs::path& folder, const FolderList& list)
 {
     FoundModel found;
@@ -220,8 +239,10 @@ FoundModel judgeFolder(const fs::path& folder, const FolderList& list)
     model.licence = licenceOfFolder(folder);
     found.files = filesOf(folder, list);
     model.bytes = bytesOf(found.files);
-    if (!isThere(folder / "config.json"))
-        model.reason = isThere(folder / "adapter_config.json") ? kAdapterWords : kNoConfigWords;
+    if (!isThere(folder / "config.json") && holdsAdapter(list))
+        judgeAdapter(folder, model);
+    else if (!isThere(folder / "config.json"))
+        model.reason = kNoConfigWords;
     else if (Result<ModelInfo> info = inspectModel(folder.string()); info.ok())
         judgeInfo(folder, info.value(), model);
     else

@@ -19,6 +19,9 @@ namespace mr {
 // Whether it has weights beside a config.json, or an index of them.
 bool isModelFolder(const FolderList& list);
 
+// Whether it has an adapter of PEFT.
+bool holdsAdapter(const FolderList& list);
+
 // All of the model but its name, store and revision. `list` is that of the folder.
 FoundModel judgeFolder(const std::filesystem::path& folder, const FolderList& list);
 FoundModel judgeGguf(const GgufGroup& group);

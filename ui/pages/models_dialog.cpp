@@ -236,8 +236,8 @@ void ModelsDialog::showSelected()
         return;
     const LocalModel* model = selected();
     const bool isTrainable = model != nullptr && LocalModelTable::isTrainable(*model);
-    for (QPushButton* button : {m_use, m_export})
-        button->setEnabled(isTrainable);
+    m_use->setEnabled(isTrainable);
+    m_export->setEnabled(isTrainable || (model != nullptr && model->isAdapter));
     if (model == nullptr) {
         m_reason->clear();
         return;
@@ -271,11 +271,11 @@ void ModelsDialog::getOne()
 void ModelsDialog::exportOne()
 {
     const LocalModel* model = selected();
-    if (busy() || model == nullptr || !LocalModelTable::isTrainable(*model))
+    if (busy() || model == nullptr || !m_export->isEnabled())
         return;
     const QString path = QString::fromStdString(model->path);
     const QString name = QString::fromStdString(model->name).section(QLatin1Char('/'), -1);
-    (new ExportDialog(m_services, {path, name, false, false}, this))->open();
+    (new ExportDialog(m_services, {path, name, false, model->isAdapter}, this))->open();
 }
 
 void ModelsDialog::askForFolder()

@@ -40,7 +40,8 @@ struct LocalModel {
     std::string architecture;    // "Qwen3ForCausalLM", or as the file says; empty: not known
     std::int64_t parameters = 0; // 0: not known
     std::uint64_t bytes = 0;
-    std::string licence; // the first line of it, or its name; empty: the files say none
+    std::string licence;    // the first line of it, or its name; empty: the files say none
+    bool isAdapter = false; // beside another model, which is not looked for; it can be exported
     ModelUse use = ModelUse::Nothing;
     std::string reason; // why this use and no other; a sentence
 };

@@ -33,6 +33,7 @@ private Q_SLOTS:
     void readersOfPicturesAreNoModels();
     void partsOfAFileAreOneModel();
     void aMissingPartIsNamed();
+    void anAdapterNamesItsModel();
     void foldersAreFoundToADepthOfFour();
     void aFolderThatIsAModelHasItsOwnName();
     void aConfigWithoutWeightsIsNoModel();
@@ -87,6 +88,27 @@ void TestFolderWalk::partsOfAFileAreOneModel()
     QVERIFY(contains(model.reason, "split into 2 files"));
     QVERIFY(contains(model.reason, "llama-gguf-split --merge"));
     QCOMPARE(named(found, "mill/Big/one-00001-of-00001.gguf").use, ModelUse::Adapter);
+}
+
+void TestFolderWalk::anAdapterNamesItsModel()
+{
+    const fs::path lora = fs::path(sharedData()) / "adapters" / "tiny_lora";
+    if (!fs::exists(lora))
+        QSKIP("the shared test data is not there");
+    const StoreRig rig;
+    for (const char* name : {"adapter_config.json", "adapter_model.safetensors"}) {
+        rig.put("lmstudio/mill/Tuned/" + std::string(name), readFile((lora / name).string()));
+        rig.put("lmstudio/mill/Broken/" + std::string(name), "{");
+    }
+
+    const LocalModels found = rig.look();
+    const LocalModel tuned = named(found, "mill/Tuned");
+
+    QVERIFY(tuned.isAdapter && tuned.use == ModelUse::Nothing);
+    QVERIFY2(tuned.reason.starts_with("An adapter"), tuned.reason.c_str());
+    QVERIFY(tuned.bytes > 1000);
+    QVERIFY(!named(found, "mill/Broken").isAdapter);
+    QVERIFY(contains(named(found, "mill/Broken").reason, "adapter_config.json"));
 }
 
 void TestFolderWalk::aMissingPartIsNamed()

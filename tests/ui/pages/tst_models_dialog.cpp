@@ -8,7 +8,9 @@
 #include "ui/support/own_settings.h"
 #include "widgets/message_label.h"
 
+#include <QComboBox>
 #include <QLineEdit>
+#include <QPointer>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QTableView>
@@ -39,6 +41,8 @@ LocalModels someModels()
     found.models = {made("parted", ModelUse::Nothing, 9, "It is split into 3 files."),
         made("whole", ModelUse::Train, 100, "All of it can be trained."),
         made("broken", ModelUse::Nothing, 20, "incomplete: shard 2 of 2 is missing")};
+    found.models.push_back(made("beside", ModelUse::Nothing, 5, "An adapter of whole."));
+    found.models.back().isAdapter = true;
     found.places = {{ModelStore::Folder, "/gone", false, {}}};
     return found;
 }
@@ -74,7 +78,7 @@ void TestModelsDialog::onlyWhatCanBeTrainedIsChosen()
     QSignalSpy chosen(&dialog, &ModelsDialog::chosen);
     QVERIFY(!dialog.use()->isEnabled());
     QTRY_VERIFY(!dialog.busy());
-    QTRY_COMPARE(dialog.table()->model()->rowCount(), 3);
+    QTRY_COMPARE(dialog.table()->model()->rowCount(), 4);
     QVERIFY(dialog.use()->isEnabled()); // what can be trained comes first
     QVERIFY(dialog.faults()->text().contains("/gone"));
     for (const char* name : {"parted", "broken"}) {
@@ -85,6 +89,12 @@ void TestModelsDialog::onlyWhatCanBeTrainedIsChosen()
         emit dialog.table()->doubleClicked(dialog.table()->model()->index(0, 0));
         QCOMPARE(chosen.count(), 0);
     }
+    select(dialog, "beside");
+    QVERIFY(!dialog.use()->isEnabled());
+    dialog.exporter()->click();
+    QPointer<ExportDialog> adapter = dialog.findChild<ExportDialog*>();
+    QVERIFY(adapter && adapter->form()->count() == 5); // two of them of an adapter alone
+    delete adapter;
     select(dialog, "whole");
     dialog.exporter()->click();
     auto* exported = dialog.findChild<ExportDialog*>();
