@@ -1,5 +1,6 @@
 // `millrace inspect PATH`: kind, content and problems of a run, model, history or dataset.
 
+#include "app/cli/check_report.h"
 #include "app/cli/commands.h"
 #include "app/cli/data_options.h"
 #include "app/cli/local_name.h"
@@ -30,6 +31,8 @@ struct InspectOptions {
     std::string split;
     std::int64_t seqLen = 0;
     DataOptions rows;
+    std::string evaluation;
+    bool checks = false;
     bool verify = false;
     bool json = false;
 };
@@ -93,10 +96,28 @@ std::int64_t seqLenOf(const InspectOptions& options)
     return defaultSeqLen(isKnown ? model.value().maxPositions : INT64_MAX);
 }
 
+Result<Json> checksOf(const InspectOptions& options, const DataSource& source, std::int64_t seqLen)
+{
+    CheckRequest request;
+    request.source = source;
+    request.modelDir = options.model;
+    request.seqLen = seqLen;
+    request.split = options.split;
+    if (!options.evaluation.empty()) {
+        MR_ASSIGN(request.evaluation, options.rows.source(options.evaluation));
+    }
+    Result<DataChecks> checks = checkDataset(request);
+    if (!checks.ok() && checks.status().kind() == ErrorKind::InvalidArgument) // see "problems"
+        return Json{{"problems", {checks.status().message()}}};
+    MR_TRY(checks.status());
+    return checkReport(checks.value());
+}
+
 Result<Json> describeDataset(const InspectOptions& options)
 {
     MR_ASSIGN(auto source, options.rows.source(options.path));
-    auto dataset = inspectDataset(source, options.model, seqLenOf(options), 3, options.split);
+    const std::int64_t seqLen = seqLenOf(options);
+    auto dataset = inspectDataset(source, options.model, seqLen, 3, options.split);
     if (!dataset.ok())
         return dataset.status();
     const DatasetInfo& info = dataset.value();
@@ -124,6 +145,9 @@ Result<Json> describeDataset(const InspectOptions& options)
             {"first_row", reading.firstRow}});
     if (!info.chatTemplate.empty())
         json["chat_template"] = info.chatTemplate;
+    if (options.checks) {
+        MR_ASSIGN(json["checks"], checksOf(options, source, seqLen));
+    }
     return json;
 }
 
@@ -188,6 +212,13 @@ void addInspect(CLI::App& app, Action& action)
         ->add_option("--seq-len", options->seqLen,
             "Tokens of a sequence (0: what `train` takes for the model)")
         ->check(CLI::NonNegativeNumber);
+    CLI::Option* const checks = command->add_flag("--checks", options->checks,
+        "Dataset: look at every row for what trains nothing, is cut, is empty, is out of order, is "
+        "misread or repeats another row");
+    command
+        ->add_option("--eval-data", options->evaluation,
+            "Evaluation data, whose rows are looked for in the dataset")
+        ->needs(checks);
     command->add_flag(
         "--verify", options->verify, "Run folder: read every byte of its checkpoints");
     command->add_flag("--json", options->json, "One line of JSON");

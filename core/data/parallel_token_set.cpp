@@ -1,32 +1,11 @@
 #include "core/data/parallel_token_set.h"
 
-#include <algorithm>
 #include <limits>
 
 namespace mr {
-namespace {
-
-constexpr std::size_t kRowsOfAPiece = 32;
-constexpr std::size_t kMostRows = 8192;
-// A hundred milliseconds for a slow thread.
-constexpr std::size_t kMostWaitingBytes = std::size_t{2} << 20;
-
-std::size_t bytesOf(const Document& document)
-{
-    std::size_t bytes = document.prompt.size() + document.response.size() + document.chat.size() +
-                        document.text.size() + document.system.size();
-    for (const ChatTurn& turn : document.history)
-        bytes += turn.question.size() + turn.answer.size();
-    return bytes;
-}
-
-} // namespace
-
 ParallelTokenSet::ParallelTokenSet(
     const Tokenizer& tokenizer, const TokenSetOptions& options, int threads, BadRows& bad)
     : m_bad(bad)
-    , m_rows(kMostRows)
-    , m_sources(kMostRows)
 {
     for (int i = 0; i < threads; ++i)
         m_builders.emplace_back(tokenizer, options);
@@ -34,40 +13,34 @@ ParallelTokenSet::ParallelTokenSet(
 
 Status ParallelTokenSet::add(const DataSource& source, const Document& document)
 {
-    const std::size_t bytes = bytesOf(document);
-    const bool isPiece = document.goesOn || m_isInText;
-    m_isInText = document.goesOn;
-    if (isPiece || bytes >= kMostWaitingBytes || m_builders.size() == 1) {
-        // Work enough by itself, and not copied.
-        MR_TRY(flush());
+    if (m_batch.isAlone(document) || m_builders.size() == 1) {
+        MR_TRY(flush()); // and this one is not copied
         const DataSource* const from = &source;
-        return keep(encode({&from, 1}, {&document, 1}, m_builders.front()));
+        return keep(encode({{&from, 1}, {&document, 1}}, m_builders.front()));
     }
-    m_sources[m_waiting] = &source;
-    m_rows[m_waiting++] = document;
-    m_waitingBytes += bytes;
-    return m_waiting == kMostRows || m_waitingBytes >= kMostWaitingBytes ? flush() : Status();
+    return m_batch.add(source, document) ? flush() : Status();
 }
 
-ParallelTokenSet::Piece ParallelTokenSet::encode(std::span<const DataSource* const> sources,
-    std::span<const Document> rows, TokenSetBuilder& builder)
+ParallelTokenSet::Piece ParallelTokenSet::encode(
+    const DocumentBatch::Piece& rows, TokenSetBuilder& builder)
 {
     Piece piece;
-    for (std::size_t i = 0; i < rows.size() && piece.status.ok(); ++i) {
-        const bool isPiece = rows[i].goesOn || builder.isInText();
-        Status done = builder.add(rows[i]);
-        builder.setPath(sources[i]->path);
+    for (std::size_t i = 0; i < rows.documents.size() && piece.status.ok(); ++i) {
+        const Document& row = rows.documents[i];
+        const DataSource& source = *rows.sources[i];
+        const bool isPiece = row.goesOn || builder.isInText();
+        Status done = builder.add(row);
+        builder.setPath(source.path);
         if (done.ok() || done.kind() != ErrorKind::InvalidArgument) {
             piece.status = std::move(done);
             continue;
         }
-        Status why = dataError(sources[i]->path, rows[i].line, done.message());
+        Status why = dataError(source.path, row.line, done.message());
         if (isPiece) { // the pieces before it are in the set
             piece.status = std::move(why);
             continue;
         }
-        piece.faults.push_back(
-            {sources[i], {rows[i].row, rows[i].line, RowFault::Template, why.message()}});
+        piece.faults.push_back({&source, {row.row, row.line, RowFault::Template, why.message()}});
     }
     piece.set = builder.takeSet();
     return piece;
@@ -75,22 +48,18 @@ ParallelTokenSet::Piece ParallelTokenSet::encode(std::span<const DataSource* con
 
 Status ParallelTokenSet::flush()
 {
-    if (m_waiting == 0)
+    if (m_batch.pieces() == 0)
         return {};
     if (!m_pool)
         m_pool = std::make_unique<ThreadPool>(static_cast<int>(m_builders.size()), "tokens");
-    m_pieces.resize((m_waiting + kRowsOfAPiece - 1) / kRowsOfAPiece);
-    const std::span rows = std::span<const Document>(m_rows).first(m_waiting);
-    const std::span sources = std::span<const DataSource* const>(m_sources).first(m_waiting);
+    m_pieces.resize(m_batch.pieces());
     m_pool->parallelFor(
         static_cast<std::int64_t>(m_pieces.size()), [&](std::int64_t index, int worker) {
             const auto piece = static_cast<std::size_t>(index);
-            const std::size_t begin = piece * kRowsOfAPiece;
-            const std::size_t count = std::min(kRowsOfAPiece, rows.size() - begin);
-            m_pieces[piece] = encode(sources.subspan(begin, count), rows.subspan(begin, count),
-                m_builders[static_cast<std::size_t>(worker)]);
+            m_pieces[piece] =
+                encode(m_batch.piece(piece), m_builders[static_cast<std::size_t>(worker)]);
         });
-    m_waiting = m_waitingBytes = 0;
+    m_batch.clear();
     for (const Piece& piece : m_pieces)
         MR_TRY(keep(piece));
     return {};

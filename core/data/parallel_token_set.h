@@ -11,10 +11,10 @@
 #pragma once
 
 #include "core/base/parallel.h"
+#include "core/data/document_batch.h"
 #include "core/data/token_set_builder.h"
 
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -44,20 +44,14 @@ private:
         Status status;
     };
 
-    // `sources[i]`: the file of `rows[i]`.
-    static Piece encode(std::span<const DataSource* const> sources, std::span<const Document> rows,
-        TokenSetBuilder& builder);
+    static Piece encode(const DocumentBatch::Piece& rows, TokenSetBuilder& builder);
     Status keep(const Piece& piece);
     Status append(const TokenSet& piece);
 
     BadRows& m_bad;
     std::vector<TokenSetBuilder> m_builders; // one a thread
     std::unique_ptr<ThreadPool> m_pool;
-    std::vector<Document> m_rows; // [0, m_waiting) are to be encoded; the others keep their memory
-    std::vector<const DataSource*> m_sources; // source of each of m_rows
-    bool m_isInText = false;                  // the next row has the rest of a text
-    std::size_t m_waiting = 0;
-    std::size_t m_waitingBytes = 0;
+    DocumentBatch m_batch;
     std::vector<Piece> m_pieces;
     TokenSequence m_sequence;
     TokenSet m_set;

@@ -39,6 +39,7 @@ Status TokenSetBuilder::addPair(const Document& document)
             m_ids.push_back(m_tokenizer.eos());
     }
     const std::size_t end = std::min(limit, m_ids.size());
+    m_uncutTokens = m_ids.size();
     m_set.cutRows += m_ids.size() > limit ? 1 : 0;
     if (border >= end || end < 2)
         ++m_set.emptyRows;
@@ -148,6 +149,7 @@ Status TokenSetBuilder::addChat(nlohmann::ordered_json conversation, const Docum
     for (const TrainedChat& chat : chats) {
         MR_ASSIGN(ChatTokens tokens, encodeChat(chat, m_tokenizer));
         countAnswers(chat);
+        m_uncutTokens = std::max<std::uint64_t>(m_uncutTokens, tokens.ids.size());
         cut |= tokens.ids.size() > static_cast<std::size_t>(m_options.seqLen) + 1;
         stage(std::move(tokens));
     }
@@ -231,6 +233,7 @@ Status TokenSetBuilder::add(const Document& document)
     if (!m_text)
         m_ids.clear();
     m_staged.clear();
+    m_uncutTokens = 0;
     if (Status done = addRow(document); !done.ok()) {
         static_cast<TokenCounts&>(m_set) = before;
         m_text.reset();

@@ -41,6 +41,9 @@ public:
     // The file of the documents added since the last call.
     void setPath(const std::string& path) { m_set.unwritten.setPath(path); }
     const TokenSet& set() const noexcept { return m_set; }
+    // Tokens of the last document's longest sequence before it was cut; 0: a text, which no length
+    // cuts.
+    std::uint64_t uncutTokens() const noexcept { return m_uncutTokens; }
     // Takes out the sequences added since the last call.
     TokenSet takeSet() { return std::exchange(m_set, TokenSet()); }
 
@@ -68,6 +71,7 @@ private:
     const Tokenizer& m_tokenizer;
     const TokenSetOptions& m_options;
     TokenSet m_set;
+    std::uint64_t m_uncutTokens = 0;
     // A text that is not at its end.
     struct OpenText {
         std::unique_ptr<TextStream> stream;

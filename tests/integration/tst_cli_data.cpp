@@ -30,6 +30,8 @@ private Q_SLOTS:
     void rowsThatCannotBeReadAreCountedInTheRefusal();
     void everyCommandLeavesThemOut_data();
     void everyCommandLeavesThemOut();
+    void checksAreListedWithTheirRows();
+    void checksOfRefusedDataSayWhy();
     void aPipeIsNoInput_data();
     void aPipeIsNoInput();
     void aPipeInARunFolderIsRefused_data();
@@ -105,6 +107,42 @@ void TestCliData::everyCommandLeavesThemOut()
 
     QVERIFY2(run.code == 0, run.errors.constData());
     QVERIFY2(run.out.contains("\"rows_skipped\":{\"columns\":1,\"json\":1}"), run.out.constData());
+}
+
+void TestCliData::checksAreListedWithTheirRows()
+{
+    m_rig->folder.write("again.jsonl", smallPairs(30) + smallPairs(2));
+    m_rig->folder.write("held.jsonl", smallPairs(1));
+
+    const Finished run = m_rig->run(
+        QStringList{key("inspect"), m_rig->path("again.jsonl"), key("--model"), m_rig->modelPath(),
+            key("--checks"), key("--eval-data"), m_rig->path("held.jsonl"), key("--json")});
+
+    QVERIFY2(run.code == 0, run.errors.constData());
+    const QJsonObject checks = QJsonDocument::fromJson(run.out).object()[key("checks")].toObject();
+    QCOMPARE(checks[key("rows")].toInt(), 32);
+    QVERIFY(checks[key("seq_len")].toInt() > 0);
+    QHash<QString, QJsonObject> found;
+    for (const QJsonValue& finding : checks[key("findings")].toArray())
+        found[finding[key("check")].toString()] = finding.toObject();
+    QCOMPARE(found[key("duplicate")][key("rows")].toInt(), 2);
+    QCOMPARE(found[key("duplicate")][key("first")][0][key("row")].toInt(), 31);
+    QCOMPARE(found[key("duplicate")][key("first")][0][key("other")].toInt(), 1);
+    QCOMPARE(found[key("in-evaluation")][key("rows")].toInt(), 2); // row 1 and its copy
+    const QJsonArray lengths = checks[key("by_seq_len")].toArray();
+    QCOMPARE(lengths.last()[key("cut_rows")].toInt(), 0);
+}
+
+void TestCliData::checksOfRefusedDataSayWhy()
+{
+    m_rig->folder.write("unclear.jsonl", "{\"x\":\"some words\",\"y\":\"other words\"}\n");
+
+    const Finished run = m_rig->run(
+        QStringList{key("inspect"), m_rig->path("unclear.jsonl"), key("--checks"), key("--json")});
+
+    QCOMPARE(run.code, 2);
+    const QJsonObject checks = QJsonDocument::fromJson(run.out).object()[key("checks")].toObject();
+    QVERIFY(checks[key("problems")][0].toString().contains(key("--map")));
 }
 
 void TestCliData::aPipeIsNoInput_data()
