@@ -38,6 +38,13 @@
     <context>
         <name>mr::ui::DatasetSection</name>
         <message numerus="yes">
+            <source>%n row(s) are excluded.</source>
+            <translation>
+                <numerusform>%n row is excluded.</numerusform>
+                <numerusform>%n rows are excluded.</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
             <source>%n row(s) are longer than the sequence length and are cut.</source>
             <translation>
                 <numerusform>%n row is longer than the sequence length and is cut.</numerusform>
@@ -246,6 +253,23 @@
             <translation>
                 <numerusform>%n model, %1 on the disk</numerusform>
                 <numerusform>%n models, %1 on the disk</numerusform>
+            </translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::RowChecksDialog</name>
+        <message numerus="yes">
+            <source>A sequence length of %1 keeps %2 of the tokens and cuts %n row(s).</source>
+            <translation>
+                <numerusform>A sequence length of %1 keeps %2 of the tokens and cuts %n row.</numerusform>
+                <numerusform>A sequence length of %1 keeps %2 of the tokens and cuts %n rows.</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source>%n row(s) will be left out.</source>
+            <translation>
+                <numerusform>%n row will be left out.</numerusform>
+                <numerusform>%n rows will be left out.</numerusform>
             </translation>
         </message>
     </context>

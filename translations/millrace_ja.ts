@@ -199,6 +199,20 @@
     <context>
         <name>mr::ui::DatasetSection</name>
         <message>
+            <source>Check the rows…</source>
+            <translation>行を確認…</translation>
+        </message>
+        <message>
+            <source>Looks at every row: those that train nothing, are cut, repeat others or stand in the evaluation file can be left out.</source>
+            <translation>すべての行を調べます。学習するものがない行、切られる行、他と同じ行、評価ファイルにある行を除外できます。</translation>
+        </message>
+        <message numerus="yes">
+            <source>%n row(s) are excluded.</source>
+            <translation>
+                <numerusform>%n 行を除外しています。</numerusform>
+            </translation>
+        </message>
+        <message>
             <source>Looking at the dataset…</source>
             <translation>データセットを調べています…</translation>
         </message>
@@ -5860,6 +5874,272 @@ Masked: read, not part of the loss</source>
         <message>
             <source>Path</source>
             <translation>パス</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::RowCheckWords</name>
+        <message>
+            <source>not JSON</source>
+            <translation>JSON ではありません</translation>
+        </message>
+        <message>
+            <source>not UTF-8</source>
+            <translation>UTF-8 ではありません</translation>
+        </message>
+        <message>
+            <source>holds a byte of value 0</source>
+            <translation>値が 0 のバイトを含みます</translation>
+        </message>
+        <message>
+            <source>not shaped as the rows before it</source>
+            <translation>前の行と形が違います</translation>
+        </message>
+        <message>
+            <source>more or fewer cells than the first row</source>
+            <translation>セルの数が最初の行と違います</translation>
+        </message>
+        <message>
+            <source>a column does not hold what it is used for</source>
+            <translation>列の内容が用途に合いません</translation>
+        </message>
+        <message>
+            <source>the chat template cannot write it</source>
+            <translation>チャットテンプレートで書けません</translation>
+        </message>
+        <message>
+            <source>the chat template leaves out a part of it</source>
+            <translation>チャットテンプレートが一部を書きません</translation>
+        </message>
+        <message>
+            <source>no token of it is trained</source>
+            <translation>学習するトークンがありません</translation>
+        </message>
+        <message>
+            <source>what comes before the answer fills the sequence</source>
+            <translation>答えの前の部分でシーケンスが埋まります</translation>
+        </message>
+        <message>
+            <source>longer than the sequence</source>
+            <translation>シーケンスより長い行です</translation>
+        </message>
+        <message>
+            <source>an answer is empty</source>
+            <translation>答えが空です</translation>
+        </message>
+        <message>
+            <source>a question is empty</source>
+            <translation>質問が空です</translation>
+        </message>
+        <message>
+            <source>the text is empty</source>
+            <translation>テキストが空です</translation>
+        </message>
+        <message>
+            <source>a system text stands behind other turns</source>
+            <translation>システム文が他の発言の後にあります</translation>
+        </message>
+        <message>
+            <source>an answer stands before any question</source>
+            <translation>質問より前に答えがあります</translation>
+        </message>
+        <message>
+            <source>a tool&apos;s result stands behind no call</source>
+            <translation>呼び出しのないツール結果があります</translation>
+        </message>
+        <message>
+            <source>two questions follow each other</source>
+            <translation>質問が 2 つ続いています</translation>
+        </message>
+        <message>
+            <source>two answers follow each other</source>
+            <translation>答えが 2 つ続いています</translation>
+        </message>
+        <message>
+            <source>nothing answers the last turn</source>
+            <translation>最後の発言に答えがありません</translation>
+        </message>
+        <message>
+            <source>characters were lost: U+FFFD stands in their place</source>
+            <translation>文字が失われ、U+FFFD になっています</translation>
+        </message>
+        <message>
+            <source>UTF-8 was read as Windows-1252</source>
+            <translation>UTF-8 が Windows-1252 として読まれています</translation>
+        </message>
+        <message>
+            <source>repeats an earlier row</source>
+            <translation>前の行と同じです</translation>
+        </message>
+        <message>
+            <source>nearly repeats an earlier row</source>
+            <translation>前の行とほぼ同じです</translation>
+        </message>
+        <message>
+            <source>stands in the evaluation data</source>
+            <translation>評価データにあります</translation>
+        </message>
+        <message>
+            <source>nearly repeats a row of the evaluation data</source>
+            <translation>評価データの行とほぼ同じです</translation>
+        </message>
+        <message>
+            <source>Cannot be read</source>
+            <translation>読めない行</translation>
+        </message>
+        <message>
+            <source>Lose a part in the chat template</source>
+            <translation>テンプレートで一部が失われる行</translation>
+        </message>
+        <message>
+            <source>Train nothing</source>
+            <translation>学習するものがない行</translation>
+        </message>
+        <message>
+            <source>Are cut</source>
+            <translation>切られる行</translation>
+        </message>
+        <message>
+            <source>Have an empty turn</source>
+            <translation>空の発言がある行</translation>
+        </message>
+        <message>
+            <source>Have turns out of order</source>
+            <translation>発言の順序がおかしい行</translation>
+        </message>
+        <message>
+            <source>Have lost characters</source>
+            <translation>文字化けした行</translation>
+        </message>
+        <message>
+            <source>Repeat an earlier row</source>
+            <translation>前の行と同じ行</translation>
+        </message>
+        <message>
+            <source>Nearly repeat an earlier row</source>
+            <translation>前の行とほぼ同じ行</translation>
+        </message>
+        <message>
+            <source>Stand in the evaluation data</source>
+            <translation>評価データにある行</translation>
+        </message>
+        <message>
+            <source>A run refuses the file because of them, unless they are left out.</source>
+            <translation>除外しないかぎり、実行はこのファイルを受け付けません。</translation>
+        </message>
+        <message>
+            <source>The template has no place for a part of the conversation. A run refuses such rows, unless the part or the row is left out.</source>
+            <translation>テンプレートに会話の一部を書く場所がありません。その部分か行を除外しないかぎり、実行は受け付けません。</translation>
+        </message>
+        <message>
+            <source>A run skips them.</source>
+            <translation>実行では飛ばされます。</translation>
+        </message>
+        <message>
+            <source>They are longer than the sequence length: a run trains their beginning.</source>
+            <translation>シーケンス長より長いため、始めの部分だけを学習します。</translation>
+        </message>
+        <message>
+            <source>A model that learns an empty answer learns to say nothing.</source>
+            <translation>空の答えを学ぶと、モデルは何も答えなくなります。</translation>
+        </message>
+        <message>
+            <source>Conversations go in turns: a question, then its answer.</source>
+            <translation>会話は質問とその答えが交互に並びます。</translation>
+        </message>
+        <message>
+            <source>The text was read in the wrong encoding before, and the model would learn it so.</source>
+            <translation>以前に誤った文字コードで読まれた文で、モデルはそのまま学んでしまいます。</translation>
+        </message>
+        <message>
+            <source>A row that comes twice weighs twice.</source>
+            <translation>2 回現れる行は 2 倍の重みになります。</translation>
+        </message>
+        <message>
+            <source>At least four of five runs of five words are those of an earlier row, and so are its answers. This is an estimate.</source>
+            <translation>連続する 5 語の並びの 5 分の 4 以上と答えが、前の行と同じです。推定値です。</translation>
+        </message>
+        <message>
+            <source>The evaluation would ask what was trained, and look better than it is.</source>
+            <translation>学習した内容で評価することになり、実際より良く見えます。</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::CheckedRowTable</name>
+        <message>
+            <source>Row</source>
+            <translation>行番号</translation>
+        </message>
+        <message>
+            <source>Line</source>
+            <translation>ファイルの行</translation>
+        </message>
+        <message>
+            <source>Finding</source>
+            <translation>所見</translation>
+        </message>
+        <message>
+            <source>As row</source>
+            <translation>同じ行</translation>
+        </message>
+        <message>
+            <source>Text</source>
+            <translation>内容</translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::RowChecksDialog</name>
+        <message>
+            <source>Leave out the ticked rows</source>
+            <translation>チェックした行を除外</translation>
+        </message>
+        <message>
+            <source>Rows of %1</source>
+            <translation>%1 の行</translation>
+        </message>
+        <message>
+            <source>Rows of the finding</source>
+            <translation>所見の行</translation>
+        </message>
+        <message>
+            <source>Findings</source>
+            <translation>所見</translation>
+        </message>
+        <message>
+            <source>Close</source>
+            <translation>閉じる</translation>
+        </message>
+        <message>
+            <source>Checking: %1 rows so far…</source>
+            <translation>確認中: %1 行まで終わりました…</translation>
+        </message>
+        <message>
+            <source>%1 rows were checked, and nothing was found.</source>
+            <translation>%1 行を確認し、問題はありませんでした。</translation>
+        </message>
+        <message>
+            <source>%1 rows were checked. Tick what a run leaves out; the file stays as it is.</source>
+            <translation>%1 行を確認しました。実行から除外するものにチェックしてください。ファイルは変わりません。</translation>
+        </message>
+        <message>
+            <source>%1: %2</source>
+            <comment>finding, number of rows</comment>
+            <translation>%1: %2</translation>
+        </message>
+        <message numerus="yes">
+            <source>A sequence length of %1 keeps %2 of the tokens and cuts %n row(s).</source>
+            <translation>
+                <numerusform>シーケンス長 %1 では、トークンの %2 を使い、%n 行を切ります。</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>One of %1 cuts none.</source>
+            <translation>%1 なら切られる行はありません。</translation>
+        </message>
+        <message numerus="yes">
+            <source>%n row(s) will be left out.</source>
+            <translation>
+                <numerusform>%n 行を除外します。</numerusform>
+            </translation>
         </message>
     </context>
 </TS>

@@ -19,7 +19,11 @@ Json finding(RowCheck check, const std::vector<CheckedRow>& rows)
             one["other"] = row.other;
         first.push_back(std::move(one));
     }
-    return {{"check", name(check)}, {"rows", rows.size()}, {"first", std::move(first)}};
+    std::vector<std::int64_t> all;
+    for (const CheckedRow& row : rows)
+        all.push_back(row.row);
+    return {{"check", name(check)}, {"rows", rows.size()}, {"first", std::move(first)},
+        {"exclude_rows", RowList(std::move(all)).text()}};
 }
 
 // Tokens that `share` of the rows do not exceed.

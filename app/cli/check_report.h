@@ -10,7 +10,8 @@
 
 namespace mr::app {
 
-// Every check with its number of rows and the first 20 of them; lengths as percentiles, and what
+// Every check with its number of rows, the first 20 of them, and all as --exclude-rows takes them;
+// lengths as percentiles, and what
 // shorter and longer sequences keep.
 nlohmann::json checkReport(const DataChecks& checks);
 

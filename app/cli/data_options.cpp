@@ -1,8 +1,18 @@
 #include "app/cli/data_options.h"
 
+#include "core/base/file.h"
+
 #include <millrace/spec_fields.h>
 
+#include <filesystem>
+
 namespace mr::app {
+
+namespace {
+
+constexpr std::uint64_t kMostListBytes = std::uint64_t{64} << 20;
+
+} // namespace
 
 void DataOptions::addTo(CLI::App& command)
 {
@@ -20,6 +30,9 @@ void DataOptions::addTo(CLI::App& command)
         "saved with a trained model");
     command.add_flag("--skip-bad-rows", m_skipBadRows,
         "Leave out rows that cannot be read; a run folder lists them in skipped.jsonl");
+    command.add_option("--exclude-rows", m_excluded,
+        "Rows of the first file to leave out: 2,5,8-11, or a file that holds such a list. "
+        "`inspect --checks` gives such lists");
 }
 
 Result<DataSource> DataOptions::source(const std::string& path) const
@@ -36,6 +49,25 @@ Result<DataSource> DataOptions::source(const std::string& path) const
         out.columns["chat_template"] = m_chatTemplate;
     out.skipBadRows = m_skipBadRows;
     return out;
+}
+
+Status DataOptions::exclude(DataSource& first) const
+{
+    if (m_excluded.empty())
+        return {};
+    std::string text = m_excluded;
+    std::error_code error;
+    if (std::filesystem::is_regular_file(m_excluded, error)) {
+        MR_ASSIGN(text, readWholeFile(m_excluded, kMostListBytes));
+    }
+    Result<RowList> rows = RowList::parse(text);
+    if (!rows.ok())
+        return Status::error(
+            ErrorKind::InvalidArgument, "--exclude-rows: " + rows.status().message());
+    first.excluded = std::move(rows).value();
+    const auto bytes = std::filesystem::file_size(first.path, error);
+    first.excludedOf = error ? 0 : bytes;
+    return {};
 }
 
 } // namespace mr::app

@@ -66,6 +66,8 @@ Result<TokenSet> readData(const EvalOptions& options, const InferenceModel& mode
         MR_ASSIGN(auto source, options.rows.source(path));
         sources.push_back(std::move(source));
     }
+    if (!sources.empty())
+        MR_TRY(options.rows.exclude(sources.front()));
     auto set = buildTokenSet(sources, model.tokenizer(), setOptions(options, model.seqLen()));
     if (!set.ok())
         return set.status();
@@ -86,7 +88,9 @@ void print(const EvalOptions& options, const TokenSet& set, const EvalResult& fi
         nlohmann::json json{{"loss", figures.loss}, {"perplexity", std::exp(figures.loss)},
             {"tokens", figures.tokens}, {"sequences", figures.sequences},
             {"data", {{"layout", set.layout}, {"mapping", set.mapping},
-                         {"unused_columns", set.unusedColumns}, {"rows_skipped", skipped}}}};
+                         {"unused_columns", set.unusedColumns},
+                         {"rows_excluded", set.badRows ? set.badRows->excluded() : 0},
+                         {"rows_skipped", skipped}}}};
         if (options.answers > 0) {
             json["answers"] = score.asked;
             json["answers_right"] = score.right;

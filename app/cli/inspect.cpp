@@ -116,6 +116,7 @@ Result<Json> checksOf(const InspectOptions& options, const DataSource& source, s
 Result<Json> describeDataset(const InspectOptions& options)
 {
     MR_ASSIGN(auto source, options.rows.source(options.path));
+    MR_TRY(options.rows.exclude(source));
     const std::int64_t seqLen = seqLenOf(options);
     auto dataset = inspectDataset(source, options.model, seqLen, 3, options.split);
     if (!dataset.ok())
@@ -124,7 +125,8 @@ Result<Json> describeDataset(const InspectOptions& options)
     Json json{{"kind", "dataset"}, {"format", name(info.format)}, {"reading", info.reading},
         {"layout", info.layout}, {"columns", info.columns}, {"mapping", info.mapping},
         {"unused_columns", info.unusedColumns}, {"rows", info.rows},
-        {"rows_skipped", info.rowsSkipped}, {"sequences", info.sequences}, {"tokens", info.tokens},
+        {"rows_excluded", info.rowsExcluded}, {"rows_skipped", info.rowsSkipped},
+        {"sequences", info.sequences}, {"tokens", info.tokens},
         {"trained_tokens", info.trainedTokens}, {"cut_rows", info.cutRows},
         {"empty_rows", info.emptyRows}, {"seq_len", info.seqLen}, {"packed_rows", info.packedRows},
         {"bytes", info.bytes}, {"problems", info.problems}};

@@ -182,7 +182,7 @@ Status SpecOptions::readSources(RunSpec& spec) const
             MR_TRY(requireFiles({source.path}, sources == &spec.data ? "--data" : "--eval-data"));
             MR_ASSIGN(source, m_rows.source(source.path));
         }
-    return {};
+    return spec.data.empty() ? Status() : m_rows.exclude(spec.data.front());
 }
 
 } // namespace mr::app

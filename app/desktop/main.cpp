@@ -74,6 +74,12 @@ ui::UiServices makeServices(RunStore& store, TryModels& models)
         MR_ASSIGN(const std::string folder, folderToTrainFrom(model));
         return inspectDataset(source, folder, seqLen, previewRows);
     };
+    services.checkDataset = [](const CheckRequest& asked) -> Result<DataChecks> {
+        CheckRequest request = asked;
+        MR_ASSIGN(request.modelDir, folderToTrainFrom(asked.modelDir));
+        return checkDataset(request);
+    };
+    services.readRowTexts = &readRowTexts;
     services.inspectScratch = &inspectScratch;
     services.measureScratch = &measureScratch;
     services.checkSpec = [](const RunSpec& spec) {

@@ -51,6 +51,12 @@ std::string skippedRows(const std::map<std::string, std::int64_t>& counts)
                           all == 1 ? " row" : " rows", reasons);
 }
 
+std::string excludedRows(std::int64_t rows)
+{
+    return rows == 0 ? std::string()
+                     : fmt::format("{}{} excluded; ", rows, rows == 1 ? " row" : " rows");
+}
+
 } // namespace
 
 double paddingShare(std::int64_t inputs, std::int64_t batchRows, std::int64_t seqLen) noexcept
@@ -69,8 +75,9 @@ std::string describeData(const DataReport& report)
     const auto count = [](std::int64_t n) { return std::to_string(n); };
     return count(report.rows) + " rows, " + count(report.cutRows) + " of them cut, " +
            count(report.emptyRows) + " with nothing to train and skipped; " +
-           skippedRows(report.rowsSkipped) + count(report.sequences) + " sequences to train on, " +
-           count(report.evalSequences) + " to evaluate; an epoch is " + count(report.batchRows()) +
+           excludedRows(report.rowsExcluded) + skippedRows(report.rowsSkipped) +
+           count(report.sequences) + " sequences to train on, " + count(report.evalSequences) +
+           " to evaluate; an epoch is " + count(report.batchRows()) +
            (report.pack ? " packed" : "") + " rows of " + count(report.seqLen) + " tokens, " +
            percent(paddingOf(report, report.batchRows())) + " padding";
 }
@@ -169,6 +176,7 @@ std::string toJson(const DataReport& report)
     json["layout"] = r.layout;
     json["mapping"] = r.mapping;
     json["unused_columns"] = r.unusedColumns;
+    json["rows_excluded"] = r.rowsExcluded;
     json["rows_skipped"] = r.rowsSkipped;
     return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

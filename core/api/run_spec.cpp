@@ -107,6 +107,10 @@ json sourcesToJson(const std::vector<DataSource>& sources)
             {{"path", s.path}, {"format", name(s.format)}, {"columns", json(s.columns)}});
         if (s.skipBadRows) // earlier programs do not know it
             list.back()["skip_bad_rows"] = true;
+        if (!s.excluded.empty()) {
+            list.back()["excluded_rows"] = s.excluded.text();
+            list.back()["excluded_of_bytes"] = s.excludedOf;
+        }
     }
     return list;
 }
@@ -149,6 +153,15 @@ void readTextList(JsonFields& fields, std::string_view key, std::vector<std::str
     }
 }
 
+void readExcluded(JsonFields& entry, DataSource& data)
+{
+    Result<RowList> rows = RowList::parse(entry.text("excluded_rows", ""));
+    if (!rows.ok())
+        return entry.fail("excluded_rows", rows.status().message());
+    data.excluded = std::move(rows).value();
+    data.excludedOf = entry.unsignedInteger("excluded_of_bytes", 0);
+}
+
 void readSources(JsonFields& fields, std::string_view key, std::vector<DataSource>& out)
 {
     const json* list = fields.find(key);
@@ -164,6 +177,7 @@ void readSources(JsonFields& fields, std::string_view key, std::vector<DataSourc
         readWord(entry, "format", data.format);
         readTexts(entry, "columns", data.columns);
         data.skipBadRows = entry.boolean("skip_bad_rows", data.skipBadRows);
+        readExcluded(entry, data);
         entry.take(noUnknown(entry, source));
         fields.take(entry.status());
         out.push_back(std::move(data));

@@ -209,6 +209,8 @@ void addReading(Texts& words, const std::vector<DataSource>& sources)
     const auto skips = [](const DataSource& source) { return source.skipBadRows; };
     if (std::any_of(sources.begin(), sources.end(), skips))
         words.emplace_back("--skip-bad-rows");
+    if (!sources.front().excluded.empty())
+        add(words, "exclude-rows", sources.front().excluded.text());
 }
 
 } // namespace

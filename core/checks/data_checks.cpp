@@ -19,9 +19,6 @@ namespace {
 
 constexpr std::size_t kLongest = 20;
 
-constexpr std::array<std::string_view, kRowChecks> kNames{"unreadable", "left-out", "untrained",
-    "cut", "empty-turn", "role-order", "encoding", "duplicate", "near-duplicate", "in-evaluation"};
-
 std::string_view words(RowFault fault) noexcept
 {
     switch (fault) {
@@ -39,6 +36,8 @@ std::string_view words(RowFault fault) noexcept
         return "a column does not hold what it is used for";
     case RowFault::Template:
         return "the chat template cannot write it";
+    case RowFault::Excluded:
+        break;
     }
     return {};
 }
@@ -221,7 +220,7 @@ Status DatasetCheck::readFile(
     const DataSource& source, const DatasetShape& shape, bool isEvaluation)
 {
     const auto bad = [&](const BadRow& row) {
-        if (!isEvaluation) {
+        if (!isEvaluation && row.fault != RowFault::Excluded) {
             ++m_out.rows;
             add(RowCheck::Unreadable, {row.row, row.line}, words(row.fault));
         }
@@ -266,22 +265,6 @@ Result<DataChecks> DatasetCheck::run()
 }
 
 } // namespace
-
-std::string_view name(RowCheck check) noexcept
-{
-    return kNames[static_cast<std::size_t>(check)];
-}
-
-LengthEffect effectOfLength(const std::vector<LengthCount>& lengths, std::int64_t seqLen) noexcept
-{
-    LengthEffect out;
-    for (const LengthCount& one : lengths) {
-        out.tokens += one.tokens * one.rows;
-        out.kept += std::min(one.tokens, seqLen + 1) * one.rows;
-        out.cutRows += one.tokens > seqLen + 1 ? one.rows : 0;
-    }
-    return out;
-}
 
 Result<DataChecks> checkDataset(const CheckRequest& request)
 {

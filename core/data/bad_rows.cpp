@@ -39,7 +39,10 @@ std::string faultList(const std::map<std::string, std::int64_t>& counts)
 
 Status BadRows::skip(const DataSource& source, const BadRow& row)
 {
-    ++m_skipped[std::string(name(row.fault))];
+    if (row.fault == RowFault::Excluded)
+        ++m_excluded;
+    else
+        ++m_skipped[std::string(name(row.fault))];
     const nlohmann::ordered_json line{{"file", source.path}, {"line", row.line}, {"row", row.row},
         {"reason", name(row.fault)}, {"message", row.message}};
     m_lines += line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
@@ -56,7 +59,7 @@ Status BadRows::skip(const DataSource& source, const BadRow& row)
 
 Status BadRows::add(const DataSource& source, const BadRow& row)
 {
-    if (source.skipBadRows)
+    if (source.skipBadRows || row.fault == RowFault::Excluded)
         return skip(source, row);
     if (m_first && m_firstPath != source.path)
         return {};

@@ -1,5 +1,6 @@
 // BadRows: rows of a dataset that cannot be read. Those of a source with DataSource::skipBadRows
-// are left out and listed; of any other the first one is an error that counts them all.
+// are left out and listed; of any other the first one is an error that counts them all. Rows that
+// DataSource::excluded names are left out and listed in any case.
 //
 // Threads    Confined to its owner.
 // Errors     add(), rowRead(): Cancelled once enough rows were looked at behind the first error.
@@ -34,6 +35,7 @@ public:
 
     // Rows left out, by name(RowFault).
     const std::map<std::string, std::int64_t>& skipped() const noexcept { return m_skipped; }
+    std::int64_t excluded() const noexcept { return m_excluded; }
     // A line of JSON for each row left out, in pieces: {"file", "line", "row", "reason",
     // "message"}.
     using LogSink = std::function<Status(std::span<const std::byte>)>;
@@ -42,6 +44,7 @@ public:
 private:
     Status skip(const DataSource& source, const BadRow& row);
 
+    std::int64_t m_excluded = 0;
     std::map<std::string, std::int64_t> m_skipped;
     File m_log;                 // a file without a name, once there is much
     std::uint64_t m_logged = 0; // bytes in it

@@ -51,6 +51,13 @@ void takeCounts(const TokenSet& set, const Tokenizer& tokenizer, DatasetInfo& in
         info.notes.emplace_back(tokenizer.note());
 }
 
+void takeBadRows(const BadRows& bad, DatasetInfo& info)
+{
+    info.rowsSkipped = bad.skipped();
+    info.rowsExcluded = bad.excluded();
+    info.rowsRefused = bad.refused();
+}
+
 // Tokenises every row and keeps the first ones as they will be trained.
 Status countTokens(const DataSource& source, const DatasetShape& shape, const Tokenizer& tokenizer,
     const TokenSetOptions& options, std::size_t previewRows, DatasetInfo& info)
@@ -74,8 +81,7 @@ Status countTokens(const DataSource& source, const DatasetShape& shape, const To
         return Status();
     };
     const Status read = readRows(source, shape, {options.split}, take, bad);
-    info.rowsSkipped = bad.skipped();
-    info.rowsRefused = bad.refused();
+    takeBadRows(bad, info);
     takeCounts(set, tokenizer, info);
     info.seqLen = options.seqLen;
     info.packedRows = PackedRows::pack(set.sequences, options.seqLen).count();
@@ -98,8 +104,7 @@ Status countRows(const DataSource& source, const DatasetShape& shape,
         return bad.rowRead();
     };
     const Status read = readRows(source, shape, {options.split}, take, bad);
-    info.rowsSkipped = bad.skipped();
-    info.rowsRefused = bad.refused();
+    takeBadRows(bad, info);
     return read;
 }
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -180,7 +181,8 @@ Status findShape(const DataSource& source, DatasetShape& shape)
         return Status();
     };
     const Status read = readRecords(source.path, options, [&](const Record& record) {
-        facts.add(record);
+        if (!source.excluded.contains(record.row))
+            facts.add(record);
         return Status();
     });
     shape.columns = facts.finish();
@@ -197,18 +199,52 @@ Status findShape(const DataSource& source, DatasetShape& shape)
     return {};
 }
 
+namespace {
+
+// Rows that were chosen in another file are others.
+Status checkExcluded(const DataSource& source)
+{
+    if (source.excluded.empty() || source.excludedOf == 0)
+        return {};
+    std::error_code error;
+    const std::uintmax_t bytes = std::filesystem::file_size(source.path, error);
+    if (error || bytes == source.excludedOf)
+        return {}; // an error is the reader's to report
+    return Status::error(ErrorKind::InvalidArgument,
+        fmt::format(
+            "{}: has {} bytes, and had {} when rows of it were excluded; they may be others "
+            "now: check the rows anew, or exclude none",
+            source.path, bytes, source.excludedOf));
+}
+
+BadRow excludedRow(std::int64_t row, std::int64_t line)
+{
+    return {row, line, RowFault::Excluded, "excluded"};
+}
+
+} // namespace
+
 Status readDocuments(const DataSource& source, const DatasetShape& shape, const TextCut& cut,
     const DocumentSink& sink, const BadRowSink& onBadRow)
 {
     RecordOptions options = recordOptions(source, shape.format);
     options.split = cut.split;
     options.perLine = cut.perLine;
+    const RowList& excluded = source.excluded;
+    MR_TRY(checkExcluded(source));
     options.onBadRow = onBadRow;
+    if (onBadRow && !excluded.empty())
+        options.onBadRow = [&](const BadRow& row) {
+            return onBadRow(excluded.contains(row.row) ? excludedRow(row.row, row.line) : row);
+        };
     Result<ChatParts> drop = partsToDrop(source);
     MR_TRY(drop.status());
     Document document;
     document.drop = drop.value();
     return readRecords(source.path, options, [&](const Record& record) {
+        if (excluded.contains(record.row))
+            return onBadRow && !record.goesOn ? onBadRow(excludedRow(record.row, record.line))
+                                              : Status();
         const auto bad = [&](RowFault fault, const Status& why) {
             return onBadRow ? onBadRow({record.row, record.line, fault, why.message()}) : why;
         };

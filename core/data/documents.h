@@ -60,7 +60,8 @@ using DocumentSink = std::function<Status(const Document&)>;
 
 // Every row in the order of the file. A row that cannot be read, or that the sink finds
 // InvalidArgument, goes to `onBadRow`; empty: it is an error. Rows that must not be trained are one
-// in any case.
+// in any case. A row of DataSource::excluded goes to `onBadRow` as RowFault::Excluded, whatever is
+// in it; it is an error if the file has another size than the one in which it was chosen.
 Status readDocuments(const DataSource& source, const DatasetShape& shape, const TextCut& cut,
     const DocumentSink& sink, const BadRowSink& onBadRow = {});
 

@@ -160,8 +160,8 @@ Status dataError(const fs::path& path, std::int64_t line, const std::string& mes
 
 std::string_view name(RowFault fault) noexcept
 {
-    constexpr std::array<std::string_view, 7> kNames{
-        "json", "utf8", "nul", "shape", "cells", "columns", "template"};
+    constexpr std::array<std::string_view, 8> kNames{
+        "json", "utf8", "nul", "shape", "cells", "columns", "template", "excluded"};
     return kNames.at(static_cast<std::size_t>(fault));
 }
 

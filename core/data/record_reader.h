@@ -61,9 +61,10 @@ enum class RowFault : std::uint8_t {
     Cells,    // CSV: more or fewer cells than the first row
     Columns,  // does not hold the content that its columns are used for
     Template, // the chat template cannot write it
+    Excluded, // DataSource::excluded names it; no fault of the row
 };
 
-// "json", "utf8", "nul", "shape", "cells", "columns", "template"
+// "json", "utf8", "nul", "shape", "cells", "columns", "template", "excluded"
 std::string_view name(RowFault fault) noexcept;
 
 struct BadRow {

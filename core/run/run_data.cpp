@@ -112,9 +112,11 @@ void packRows(const RunSpec& spec, RunData& data)
     r.emptyThoughts = static_cast<std::int64_t>(train.emptyThoughts);
     r.unreadSwitches = static_cast<std::int64_t>(train.unreadSwitches);
     for (const TokenSet* set : {&data.train, &data.eval})
-        if (set->badRows)
+        if (set->badRows) {
             for (const auto& [reason, rows] : set->badRows->skipped())
                 r.rowsSkipped[reason] += rows;
+            r.rowsExcluded += set->badRows->excluded();
+        }
     r.sequences = train.count();
     r.evalSequences = data.eval.count();
     r.inputs = static_cast<std::int64_t>(train.sequences.tokens()) - r.sequences;
@@ -162,7 +164,7 @@ Result<DataReport> inspectRunData(const RunSpec& spec)
 
 Status writeSkippedRows(const RunData& data, const std::filesystem::path& runDir)
 {
-    if (data.report.rowsSkipped.empty())
+    if (data.report.rowsSkipped.empty() && data.report.rowsExcluded == 0)
         return {};
     MR_ASSIGN(auto file, WholeFile::create(runDir / "skipped.jsonl"));
     for (const TokenSet* set : {&data.train, &data.eval})

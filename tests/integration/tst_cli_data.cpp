@@ -32,6 +32,7 @@ private Q_SLOTS:
     void everyCommandLeavesThemOut();
     void checksAreListedWithTheirRows();
     void checksOfRefusedDataSayWhy();
+    void excludedRowsAreNotTrained();
     void aPipeIsNoInput_data();
     void aPipeIsNoInput();
     void aPipeInARunFolderIsRefused_data();
@@ -143,6 +144,39 @@ void TestCliData::checksOfRefusedDataSayWhy()
     QCOMPARE(run.code, 2);
     const QJsonObject checks = QJsonDocument::fromJson(run.out).object()[key("checks")].toObject();
     QVERIFY(checks[key("problems")][0].toString().contains(key("--map")));
+}
+
+// Training without rows equals training on a file without them.
+void TestCliData::excludedRowsAreNotTrained()
+{
+    m_rig->folder.write("all.jsonl", smallPairs(3, 5) + smallPairs(20) + smallPairs(2, 9));
+    m_rig->folder.write("rest.jsonl", smallPairs(20));
+    m_rig->folder.write("rows.txt", "1-3,\n24-25\n");
+    const auto train = [this](const char* run, const char* file, const QStringList& more) {
+        QStringList arguments = m_rig->train(run, words("--steps 2 --eval-every 0"));
+        arguments[arguments.indexOf(m_rig->path("pairs.jsonl"))] = m_rig->path(file);
+        return m_rig->run(arguments + more);
+    };
+
+    const Finished rest = train("rest", "rest.jsonl", {});
+    const Finished listed = train("listed", "all.jsonl", words("--exclude-rows 24-25,1,2,3"));
+    const Finished filed =
+        train("filed", "all.jsonl", {key("--exclude-rows"), m_rig->path("rows.txt")});
+
+    QVERIFY2(listed.code == 0, listed.errors.constData());
+    QVERIFY2(filed.code == 0, filed.errors.constData());
+    const QJsonObject data = listed.events("start")[0][key("data")].toObject();
+    QCOMPARE(data[key("rows")].toInt(), 20);
+    QCOMPARE(data[key("rows_excluded")].toInt(), 5);
+    const QString hash = rest.events("end")[0][key("weights_hash")].toString();
+    QVERIFY(!hash.isEmpty());
+    QCOMPARE(listed.events("end")[0][key("weights_hash")].toString(), hash);
+    QCOMPARE(filed.events("end")[0][key("weights_hash")].toString(), hash);
+    QVERIFY(contains(readFile(m_rig->folder.path("filed") + "/run.json"), "1-3,24-25"));
+
+    const Finished wrong = train("wrong", "all.jsonl", words("--exclude-rows 3,x"));
+    QCOMPARE(wrong.code, 2);
+    QVERIFY2(wrong.says("--exclude-rows: 'x' is no row"), wrong.errors.constData());
 }
 
 void TestCliData::aPipeIsNoInput_data()

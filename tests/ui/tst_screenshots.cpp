@@ -25,6 +25,7 @@
 #include "pages/policy_choice.h"
 #include "pages/reading_choice.h"
 #include "pages/report_dialog.h"
+#include "pages/row_checks_dialog.h"
 #include "pages/run_list.h"
 #include "pages/run_view.h"
 #include "pages/scratch_folder.h"
@@ -53,6 +54,7 @@
 #include <QFontDatabase>
 #include <QImage>
 #include <QLineEdit>
+#include <QListWidget>
 #include <QMenu>
 #include <QMessageBox>
 #include <QProcess>
@@ -429,14 +431,22 @@ private:
         ExportDialog exported(services,
             {QStringLiteral("/runs/7"), QStringLiteral("Eggs: first try"), true, true}, nullptr);
         HelpPage page(QStringLiteral("from_text_to_ollama"), nullptr);
+        CheckRequest request;
+        request.source.path = kGoodData;
+        request.evaluation = DataSource();
+        request.seqLen = 64;
+        RowChecksDialog checks(services, request, nullptr);
+        QTRY_VERIFY(!checks.busy());
+        checks.findings()->setCurrentRow(1);
+        checks.findings()->item(1)->setCheckState(Qt::Checked);
         QTRY_VERIFY(!models.busy());
         get.name()->setText(QStringLiteral("Qwen/Qwen3-0.6B"));
         QTRY_VERIFY(get.list()->isEnabled());
         get.list()->click();
         QTRY_VERIFY(!get.busy());
-        for (const auto& [dialog, name] :
-            std::initializer_list<std::pair<QDialog*, const char*>>{{&models, "models"},
-                {&get, "get-model"}, {&exported, "export"}, {&page, "help-page"}}) {
+        for (const auto& [dialog, name] : std::initializer_list<std::pair<QDialog*, const char*>>{
+                 {&models, "models"}, {&get, "get-model"}, {&exported, "export"},
+                 {&checks, "row-checks"}, {&page, "help-page"}}) {
             dialog->setAttribute(Qt::WA_DeleteOnClose, false);
             dialog->show();
             savePicture(*dialog, name);

@@ -9,6 +9,7 @@
 
 #pragma once
 
+#include <millrace/data_checks.h>
 #include <millrace/export_model.h>
 #include <millrace/hub.h>
 #include <millrace/library.h>
@@ -54,6 +55,10 @@ struct UiServices {
     std::function<Result<DatasetInfo>(
         const DataSource&, const std::string& modelDir, std::int64_t seqLen, int previewRows)>
         inspectDataset;
+    std::function<Result<DataChecks>(const CheckRequest&)> checkDataset;
+    std::function<Result<std::vector<RowText>>(
+        const DataSource&, const RowList& rows, std::size_t bytes)>
+        readRowTexts;
     std::function<Result<ScratchInfo>(const std::string& path)> inspectScratch;
     std::function<Result<ScratchSpeed>(const std::string& path, const ScratchMeasuring&)>
         measureScratch;

@@ -14,6 +14,7 @@
 #include <QFileInfo>
 #include <QLabel>
 #include <QLineEdit>
+#include <QPushButton>
 #include <QScrollArea>
 #include <QSignalBlocker>
 #include <QVBoxLayout>
@@ -47,6 +48,7 @@ DatasetSection::DatasetSection(const UiServices& services, QWidget* parent)
     , m_legend(new Legend(this))
     , m_previewArea(new QScrollArea(this))
     , m_preview(new TokenPreview)
+    , m_check(new QPushButton(this))
     , m_pack(new QCheckBox(this))
     , m_packMessage(new MessageLabel(this))
     , m_evalLabel(new QLabel(this))
@@ -64,6 +66,7 @@ DatasetSection::DatasetSection(const UiServices& services, QWidget* parent)
         m_form->clear();
         m_readings->clear();
         setSkip(false);
+        m_excluded = {};
         m_packMessage->clear();
         m_delay.start();
         emit changed();
@@ -75,6 +78,7 @@ DatasetSection::DatasetSection(const UiServices& services, QWidget* parent)
         m_delay.start();
         emit changed();
     });
+    connect(m_check, &QPushButton::clicked, this, &DatasetSection::checkRows);
     connect(m_template, &TemplateChoice::chosen, this, &DatasetSection::takeTemplate);
     connect(m_pack, &QCheckBox::toggled, this, [this] {
         showPacking();
@@ -93,6 +97,8 @@ void DatasetSection::build()
     m_path->setObjectName(QStringLiteral("dataPath"));
     m_skip->setObjectName(QStringLiteral("skipBadRows"));
     m_skip->hide();
+    m_check->setObjectName(QStringLiteral("checkRows"));
+    m_check->hide();
     m_pack->setObjectName(QStringLiteral("pack"));
     m_evalPath->setObjectName(QStringLiteral("evalPath"));
     m_label->setBuddy(m_path->edit());
@@ -117,6 +123,7 @@ void DatasetSection::build()
     body->addWidget(m_previewTitle);
     body->addWidget(m_legend);
     body->addWidget(m_previewArea);
+    body->addWidget(m_check, 0, Qt::AlignLeft);
     body->addWidget(m_pack);
     body->addWidget(m_packMessage);
     body->addSpacing(4);
@@ -172,18 +179,21 @@ DataSource DatasetSection::source() const
     source.format = m_format;
     source.columns = m_columns;
     source.skipBadRows = m_skip->isChecked();
+    source.excluded = m_excluded;
+    source.excludedOf = m_excludedOf;
     return source;
 }
 
 void DatasetSection::setSource(const DataSource& source)
 {
     m_path->setPath(QString::fromStdString(source.path));
-    const bool skips = m_skip->isChecked();
-    if (m_format == source.format && m_columns == source.columns && skips == source.skipBadRows)
+    if (this->source() == source)
         return;
     setSkip(source.skipBadRows);
     m_format = source.format;
     m_columns = source.columns;
+    m_excluded = source.excluded;
+    m_excludedOf = source.excludedOf;
     m_info.reset();
     m_delay.start();
 }
@@ -242,6 +252,7 @@ void DatasetSection::show(const Result<DatasetInfo>& result)
     if (!showWayOut())
         showInfo();
     m_skip->setVisible(m_skip->isChecked() || !m_info->rowsRefused.counts.empty());
+    m_check->setVisible(m_info->refusal == DataRefusal::None);
     showForm();
     const bool hasRows = !m_info->preview.empty();
     m_preview->setRows(m_info->preview);
@@ -276,6 +287,7 @@ void DatasetSection::showForm()
     setTabOrder(m_path->lastInFocusOrder(), m_skip);
     setTabOrder(m_readings->follow(m_skip), m_form->kindBox());
     setTabOrder(m_form->lastInFocusOrder(), m_previewArea);
+    setTabOrder(m_previewArea, m_check);
 }
 
 void DatasetSection::takeColumns()
@@ -316,6 +328,7 @@ void DatasetSection::clearPreview()
     m_packMessage->clear();
     m_preview->setRows({});
     m_template->hide();
+    m_check->hide();
     m_previewTitle->hide();
     m_legend->hide();
     m_previewArea->hide();

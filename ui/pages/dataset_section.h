@@ -14,6 +14,7 @@
 
 class QCheckBox;
 class QLabel;
+class QPushButton;
 class QScrollArea;
 
 namespace mr::ui {
@@ -58,6 +59,7 @@ public:
     ColumnForm* columnForm() const { return m_form; }
     ReadingChoice* readings() const { return m_readings; }
     QCheckBox* skip() const { return m_skip; }
+    QPushButton* checkButton() const { return m_check; }
     TemplateChoice* templateChoice() const { return m_template; }
 
 signals:
@@ -75,6 +77,8 @@ private:
     bool showWayOut();
     QString wayOut() const;
     void setSkip(bool skip);
+    void checkRows();
+    void exclude(const RowList& rows, quint64 fileBytes);
     void takeColumns();
     void takeTemplate(const QString& choice);
     void showPacking();
@@ -89,6 +93,8 @@ private:
     DataFormat m_format = DataFormat::Auto;
     // Chosen by the user, with the keys that are no columns (DataSource::columns); empty: by name.
     std::map<std::string, std::string> m_columns;
+    RowList m_excluded;
+    std::uint64_t m_excludedOf = 0; // bytes of the file in which they were chosen
 
     Card* m_card;
     QLabel* m_label;
@@ -102,6 +108,7 @@ private:
     Legend* m_legend;
     QScrollArea* m_previewArea;
     TokenPreview* m_preview;
+    QPushButton* m_check;
     QCheckBox* m_pack;
     MessageLabel* m_packMessage;
     QLabel* m_evalLabel;

@@ -10,6 +10,7 @@
 
 #include <QCheckBox>
 #include <QLabel>
+#include <QPushButton>
 #include <QScrollArea>
 
 #include <algorithm>
@@ -176,6 +177,8 @@ QString DatasetSection::summary(const DatasetInfo& info) const
     if (info.emptyRows > 0)
         lines << tr("%n row(s) have nothing to train and are skipped.", nullptr,
             static_cast<int>(info.emptyRows));
+    if (info.rowsExcluded > 0)
+        lines << tr("%n row(s) are excluded.", nullptr, static_cast<int>(info.rowsExcluded));
     if (!info.rowsSkipped.empty())
         lines << tr(
             "%n row(s) cannot be read and are left out (%1).", nullptr, sum(info.rowsSkipped))
@@ -194,6 +197,10 @@ void DatasetSection::retranslateUi()
     m_path->setTexts(tr("Training file"), tr("JSONL, JSON, CSV or plain text. Drop it here."));
     m_skip->setText(tr("Leave o&ut rows that cannot be read"));
     m_skip->setToolTip(tr("The folder of the run lists them with the reason, in skipped.jsonl."));
+    m_check->setText(tr("Check the rows…"));
+    m_check->setToolTip(
+        tr("Looks at every row: those that train nothing, are cut, repeat others or "
+           "stand in the evaluation file can be left out."));
     m_pack->setText(tr("Pac&k short sequences"));
     m_pack->setToolTip(
         tr("Several share a row and none sees another: fewer steps in an epoch, more "

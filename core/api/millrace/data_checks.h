@@ -91,4 +91,14 @@ struct CheckRequest {
 
 Result<DataChecks> checkDataset(const CheckRequest& request);
 
+struct RowText {
+    std::int64_t row = 0;
+    std::string text; // "prompt: Why? | response: So." on one line
+};
+
+// Rows as a person reads them, ascending, each shortened to `bytes`. Reads the file up to the last
+// of them. A row that cannot be read is not among them.
+Result<std::vector<RowText>> readRowTexts(
+    const DataSource& source, const RowList& rows, std::size_t bytes);
+
 } // namespace mr

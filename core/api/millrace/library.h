@@ -114,6 +114,7 @@ struct DatasetInfo {
     std::string chatTemplate; // "chatml", "llama3" or "own", where one was chosen for the model
     DataRefusal refusal = DataRefusal::None;
     std::int64_t rows = 0;
+    std::int64_t rowsExcluded = 0;                   // DataSource::excluded
     std::map<std::string, std::int64_t> rowsSkipped; // that cannot be read, by reason
     RefusedRows rowsRefused;
     std::int64_t sequences = 0;
@@ -145,6 +146,7 @@ struct DataReport {
     std::int64_t cutRows = 0;
     std::int64_t emptyRows = 0;                        // nothing to train, left out
     std::int64_t promptRows = 0;                       // a prompt and its answer, not text
+    std::int64_t rowsExcluded = 0;                     // DataSource::excluded
     std::map<std::string, std::int64_t> rowsSkipped{}; // that cannot be read, by reason
     std::int64_t answers = 0;                          // as in DatasetInfo
     std::int64_t emptyThoughts = 0;                    // as in DatasetInfo

@@ -10,6 +10,7 @@
 
 #pragma once
 
+#include <millrace/row_list.h>
 #include <millrace/status.h>
 
 #include <cstdint>
@@ -52,7 +53,9 @@ struct DataSource {
     // are no columns: "style" -> "template" or "plain", and "chat_template" -> the template of
     // conversations: "chatml", "llama3", a file, or the text of a template.
     std::map<std::string, std::string> columns;
-    bool skipBadRows = false; // rows that cannot be read are left out and listed, not refused
+    bool skipBadRows = false;     // rows that cannot be read are left out and listed, not refused
+    RowList excluded{};           // rows to leave out
+    std::uint64_t excludedOf = 0; // bytes of the file in which they were chosen; 0: unknown
 
     bool operator==(const DataSource&) const = default;
 };

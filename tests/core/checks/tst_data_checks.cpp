@@ -59,6 +59,7 @@ private Q_SLOTS:
     void textsInPartsAreOneRow();
     void aModelWithoutATokenizerIsAProblem();
     void theCheckCanBeStopped();
+    void rowsAreReadAgainAsText();
     void aFileThatIsNotThereIsAnError();
 
 private:
@@ -245,6 +246,21 @@ void TstDataChecks::theCheckCanBeStopped()
     QVERIFY(!checks.ok());
     QCOMPARE(checks.status().kind(), ErrorKind::Cancelled);
     QVERIFY(seen > 0 && seen < 20'000);
+}
+
+void TstDataChecks::rowsAreReadAgainAsText()
+{
+    DataSource source;
+    source.path = m_folder.write("texts.jsonl", pair("a", "b\\nc") + "not json\n" +
+                                                    pair("d", std::string(100, 'e')) +
+                                                    pair("f", "g") + "{\"broken");
+    Result<std::vector<RowText>> texts = readRowTexts(source, RowList({1, 2, 3}), 40);
+    QVERIFY(texts.ok());
+    QCOMPARE(texts.value().size(), 2U);
+    QCOMPARE(texts.value()[0].text, std::string("prompt: a | response: b c"));
+    QCOMPARE(texts.value()[1].row, 3);
+    QVERIFY(contains(texts.value()[1].text, "prompt: d | response"));
+    QVERIFY(texts.value()[1].text.size() < 50);
 }
 
 void TstDataChecks::aFileThatIsNotThereIsAnError()

@@ -59,6 +59,8 @@ private Q_SLOTS:
     void aLongListIsKept();
     void inspectingSaysTheSame();
     void theRunRecordKeepsTheChoice();
+    void excludedRowsAreLeftOutWhateverTheyHold();
+    void theRunRecordKeepsExcludedRows();
 
 private:
     Folder m_folder;
@@ -223,6 +225,45 @@ void TstBadRows::theRunRecordKeepsTheChoice()
     spec.data[0].skipBadRows = true;
 
     QVERIFY(runSpecFromJson(toJson(spec)).value().data[0].skipBadRows);
+}
+
+void TstBadRows::excludedRowsAreLeftOutWhateverTheyHold()
+{
+    const std::string good = "{\"prompt\":\"a\",\"response\":\"b\"}\n";
+    DataSource source{
+        m_folder.write("e.jsonl", good + "not json\n" + good + good), DataFormat::Auto, {}};
+    source.excluded = RowList({2, 4, 9});
+
+    const DatasetInfo info = inspectDataset(source, {}, 32, 3).value();
+
+    QVERIFY(info.problems.empty());
+    QCOMPARE(info.rows, 2);
+    QCOMPARE(info.rowsExcluded, 2);
+    QVERIFY(info.rowsSkipped.empty());
+
+    source.excludedOf = info.bytes;
+    QVERIFY(inspectDataset(source, {}, 32, 3).value().problems.empty());
+    source.excludedOf = info.bytes + 1; // the file was another one
+    const DatasetInfo changed = inspectDataset(source, {}, 32, 3).value();
+    QCOMPARE(changed.problems.size(), 1U);
+    QVERIFY(contains(changed.problems[0], "when rows of it were excluded"));
+}
+
+void TstBadRows::theRunRecordKeepsExcludedRows()
+{
+    RunSpec spec;
+    spec.data.push_back({"rows.jsonl", DataFormat::Auto, {}});
+    QVERIFY(toJson(spec).find("excluded") == std::string::npos); // as it was before
+    spec.data[0].excluded = RowList({3, 4, 7});
+    spec.data[0].excludedOf = 4'711;
+
+    const std::string json = toJson(spec);
+    QVERIFY(runSpecFromJson(json).value().data[0] == spec.data[0]);
+    std::string broken = json;
+    broken.replace(broken.find("3-4,7"), 5, "3-4,x");
+    const auto refused = runSpecFromJson(broken);
+    QVERIFY(!refused.ok());
+    QVERIFY(contains(refused.status().message(), "excluded_rows"));
 }
 
 MR_TEST(TstBadRows)

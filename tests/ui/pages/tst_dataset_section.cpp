@@ -6,6 +6,7 @@
 #include "pages/dataset_section.h"
 #include "pages/new_run_page.h"
 #include "pages/reading_choice.h"
+#include "pages/row_checks_dialog.h"
 #include "support/test_room.h"
 #include "text/format.h"
 #include "text/theme_colors.h"
@@ -16,6 +17,8 @@
 #include <QCheckBox>
 #include <QComboBox>
 #include <QImage>
+#include <QListWidget>
+#include <QPushButton>
 #include <QRadioButton>
 #include <QTest>
 
@@ -215,6 +218,30 @@ private slots:
         QTRY_VERIFY(m_data->info());
         QVERIFY(!isShown(m_data->skip()));
         QVERIFY(!m_page->spec().data.front().skipBadRows);
+    }
+
+    void tickedRowsAreLeftOutOfTheRun()
+    {
+        open(kGoodData);
+        QTRY_VERIFY(m_data->info());
+        QVERIFY(isShown(m_data->checkButton()));
+        m_data->checkButton()->click();
+        auto* dialog = m_data->findChild<RowChecksDialog*>();
+        QVERIFY(dialog != nullptr);
+        QTRY_VERIFY(!dialog->busy());
+        dialog->findings()->item(1)->setCheckState(Qt::Checked);
+
+        dialog->apply()->click();
+
+        QTRY_VERIFY(m_data->info());
+        QVERIFY2(m_data->message()->text().contains("4 rows are excluded."),
+            qPrintable(m_data->message()->text()));
+        const RowList rows = RowList::parse("411-413,1777").value();
+        QVERIFY(m_page->spec().data.front().excluded == rows);
+        QVERIFY(m_page->commandLine().contains("--exclude-rows 411-413,1777"));
+        m_data->setPath(QString::fromStdString(kChatData));
+        QTRY_VERIFY(m_page->settled());
+        QVERIFY(m_page->spec().data.front().excluded.empty());
     }
 
     void aNewRunLikeThisKeepsTheSwitch()

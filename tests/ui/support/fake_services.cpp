@@ -376,6 +376,27 @@ DatasetInfo fakeChats()
     return info;
 }
 
+Result<DataChecks> fakeChecks(const CheckRequest& request)
+{
+    if (request.onRows && !request.onRows(1000))
+        return Status::error(ErrorKind::Cancelled, "the checks were stopped");
+    DataChecks checks;
+    checks.rows = 2000;
+    checks.seqLen = request.seqLen;
+    const auto add = [&checks](RowCheck check, CheckedRow row) {
+        checks.found[static_cast<std::size_t>(check)].push_back(row);
+    };
+    for (const std::int64_t row : {17, 930, 1204})
+        add(RowCheck::Cut, {row, row, 0, "longer than the sequence"});
+    for (const std::int64_t row : {411, 412, 413, 1777})
+        add(RowCheck::Duplicate, {row, row, row - 400, "repeats an earlier row"});
+    add(RowCheck::NearDuplicate, {1801, 1801, 3, "nearly repeats an earlier row"});
+    if (request.evaluation)
+        add(RowCheck::InEvaluation, {17, 17, 5, "stands in the evaluation data"});
+    checks.lengths = {{24, 1200}, {41, 797}, {90, 2}, {200, 1}};
+    return checks;
+}
+
 DatasetInfo fakeUnclear(const DataSource& source)
 {
     DatasetInfo info = fakeDataset();
@@ -581,8 +602,12 @@ UiServices fakeServices(
         if (!model.empty() && seqLen < 1)
             return Status::error(
                 ErrorKind::InvalidArgument, "the sequence length must be at least 1");
-        if (source.path == kGoodData)
-            return fakeDataset();
+        if (source.path == kGoodData) {
+            DatasetInfo info = fakeDataset();
+            info.rowsExcluded = source.excluded.count();
+            info.rows -= info.rowsExcluded;
+            return info;
+        }
         if (source.path == kChatData)
             return fakeChats();
         if (source.path == kUnclearData)
@@ -593,6 +618,16 @@ UiServices fakeServices(
         broken.path = source.path;
         broken.problems = {"line 12 is not valid JSON: missing quote at column 71"};
         return broken;
+    };
+    services.checkDataset = fakeChecks;
+    services.readRowTexts = [](const DataSource&, const RowList& rows,
+                                std::size_t) -> Result<std::vector<RowText>> {
+        std::vector<RowText> texts;
+        for (std::int64_t row = 1; row <= rows.last(); ++row)
+            if (rows.contains(row))
+                texts.push_back({row, "question: How many eggs are in four boxes of six? | answer: "
+                                      "There are 24 eggs."});
+        return texts;
     };
     services.inspectScratch = fakeScratch;
     services.measureScratch = [](const std::string&,
