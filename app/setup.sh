@@ -8,6 +8,7 @@ build_packages=(
     build-essential cmake ninja-build pkg-config ccache
     qt6-base-dev qt6-svg-dev qt6-tools-dev qt6-tools-dev-tools qt6-l10n-tools libqcustomplot-dev
     libsentencepiece-dev libsimdjson-dev nlohmann-json3-dev # data
+    zlib1g-dev libzstd-dev                                  # compressed datasets
     libpcre2-dev libutf8proc-dev                            # tokenizers
     libsqlite3-dev                                          # history
     libdnnl-dev libhwy-dev                                  # matrix products, SIMD

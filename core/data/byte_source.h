@@ -1,12 +1,13 @@
 // A file read from front to back through one buffer, counting lines. Skips a UTF-8 byte order mark.
 // If its first megabyte has carriage returns and no line feed, carriage returns end its lines.
+// Bytes and lines are those of the contents where the file is compressed.
 //
 // Threads  Confined to its owner.
-// Errors   Io is kept and reported by status(); reading then ends as if the file did.
+// Errors   As DataFile's: kept and reported by status(); reading then ends as if the file did.
 
 #pragma once
 
-#include "core/base/file.h"
+#include "core/data/data_file.h"
 
 #include <algorithm>
 #include <cstring>
@@ -26,9 +27,8 @@ public:
 
     static Result<ByteSource> open(const std::filesystem::path& path)
     {
-        MR_ASSIGN(File file, File::openRead(path));
-        MR_ASSIGN(std::uint64_t bytes, file.bytes());
-        ByteSource source(std::move(file), bytes);
+        MR_ASSIGN(DataFile file, DataFile::open(path));
+        ByteSource source(std::move(file));
         source.skipMark();
         source.findLineEnd();
         return source;
@@ -38,7 +38,7 @@ public:
     const Status& status() const noexcept { return m_status; }
     std::int64_t line() const noexcept { return m_line; } // line of the next byte, from 1
     char lineEnd() const noexcept { return m_lineEnd; }
-    std::uint64_t fileBytes() const noexcept { return m_fileBytes; }
+    std::uint64_t bytesOnDisk() const noexcept { return m_file.bytesOnDisk(); }
 
     // The next byte without taking it, or kEnd.
     int peek()
@@ -89,11 +89,18 @@ public:
     bool tooLong() const noexcept { return m_tooLong; }
 
 private:
-    ByteSource(File file, std::uint64_t bytes)
+    explicit ByteSource(DataFile file)
         : m_file(std::move(file))
-        , m_fileBytes(bytes)
-        , m_buffer(static_cast<std::size_t>(std::clamp<std::uint64_t>(bytes, 1, kBufferBytes)))
+        , m_buffer(bufferBytes(m_file))
     {
+    }
+
+    static std::size_t bufferBytes(const DataFile& file)
+    {
+        constexpr std::uint64_t kMost = std::uint64_t{1} << 20;
+        const bool isPlain = file.compression() == Compression::None;
+        return static_cast<std::size_t>(
+            isPlain ? std::clamp<std::uint64_t>(file.bytesOnDisk(), 1, kMost) : kMost);
     }
 
     void skipMark()
@@ -111,23 +118,18 @@ private:
 
     bool fill()
     {
-        if (m_offset >= m_fileBytes || !m_status.ok())
+        if (m_ended || !m_status.ok())
             return false;
-        const std::uint64_t left = m_fileBytes - m_offset;
-        const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(left, m_buffer.size()));
-        m_status =
-            m_file.readAt(m_offset, std::as_writable_bytes(std::span(m_buffer.data(), count)));
+        Result<std::size_t> count = m_file.read(std::span(m_buffer));
+        m_status = count.status();
         m_at = 0;
-        m_filled = m_status.ok() ? count : 0;
-        m_offset += count;
-        return m_status.ok();
+        m_filled = count.ok() ? count.value() : 0;
+        m_ended = m_filled < m_buffer.size();
+        return m_filled > 0;
     }
 
-    static constexpr std::uint64_t kBufferBytes = std::uint64_t{1} << 20;
-
-    File m_file;
-    std::uint64_t m_fileBytes = 0;
-    std::uint64_t m_offset = 0; // in the file, of the byte after the buffer
+    DataFile m_file;
+    bool m_ended = false; // nothing comes behind the buffer
     std::vector<char> m_buffer;
     std::size_t m_at = 0;
     std::size_t m_filled = 0;

@@ -2,7 +2,8 @@
 //
 // JSON shows itself by its first words. A table under another name than .csv is one for certain
 // where its first row can only be names of columns; where it may as well be a text, the person is
-// asked, because a table read as text trains on separators without a word.
+// asked, because a table read as text trains on separators without a word. Of a compressed file the
+// contents decide, and the name without ".gz" or ".zst".
 
 #include "core/base/shown_text.h"
 #include "core/data/csv_layout.h"
@@ -25,8 +26,14 @@ struct Magic {
 };
 
 constexpr std::array kMagics{
-    Magic{"\x1F\x8B", "is compressed (gzip); unpack it first"},
-    Magic{"\x28\xB5\x2F\xFD", "is compressed (zstd); unpack it first"},
+    Magic{"\x1F\x8B", "is compressed twice (gzip within); unpack it first"},
+    Magic{"\x28\xB5\x2F\xFD", "is compressed twice (zstd within); unpack it first"},
+    Magic{"\xFD"
+          "7zXZ",
+        "is compressed with xz, which is not read; unpack it, or pack it with gzip or zstd"},
+    Magic{"\x04\x22\x4D\x18",
+        "is compressed with lz4, which is not read; unpack it, or pack it with gzip or zstd"},
+    Magic{"7z\xBC\xAF\x27\x1C", "is a 7z archive; unpack it first"},
     Magic{"PK\x03\x04", "is a zip or office file; unpack it, or export it as CSV"},
     Magic{"PAR1", "is a Parquet file, which is not supported; export it as JSON lines"},
     Magic{"\xFF\xFE", "is UTF-16 text; save it as UTF-8"},
@@ -40,33 +47,44 @@ Status refuse(const fs::path& path, std::string_view message)
     return Status::error(ErrorKind::InvalidArgument, path.string() + ": " + std::string(message));
 }
 
+bool isBzip2(std::string_view beginning)
+{
+    constexpr std::string_view kBlock = "1AY&SY"; // behind "BZh" and a digit
+    return beginning.starts_with("BZh") && beginning.substr(3, 1 + kBlock.size()).ends_with(kBlock);
+}
+
+bool isTar(std::string_view beginning)
+{
+    constexpr std::size_t kMagicAt = 257;
+    return beginning.size() > kMagicAt && beginning.substr(kMagicAt).starts_with("ustar");
+}
+
 Status checkBeginning(const fs::path& path, std::string_view beginning)
 {
     for (const Magic& magic : kMagics)
         if (beginning.starts_with(magic.bytes))
             return refuse(path, magic.what);
+    if (isBzip2(beginning))
+        return refuse(path,
+            "is compressed with bzip2, which is not read; unpack it, or pack it with "
+            "gzip or zstd");
+    if (isTar(beginning))
+        return refuse(path, "is a tar archive; unpack it and name a file of it");
     if (beginning.find('\0') != std::string_view::npos)
         return refuse(path, "looks like a binary file; JSON lines, JSON, CSV or UTF-8 text is "
                             "needed");
     return {};
 }
 
-std::string lowerExtension(const fs::path& path)
-{
-    std::string out = path.extension().string();
-    for (char& c : out)
-        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    return out;
-}
-
+// The beginning of the contents, where the file is compressed.
 Result<std::string> readBeginning(const fs::path& path)
 {
-    MR_ASSIGN(File file, File::openRead(path));
-    MR_ASSIGN(std::uint64_t bytes, file.bytes());
-    if (bytes == 0)
+    MR_ASSIGN(DataFile file, DataFile::open(path));
+    std::string out(kSniffBytes, '\0');
+    MR_ASSIGN(std::size_t count, file.read(out));
+    if (count == 0)
         return refuse(path, "is empty");
-    std::string out(static_cast<std::size_t>(std::min<std::uint64_t>(bytes, kSniffBytes)), '\0');
-    MR_TRY(file.readAt(0, std::as_writable_bytes(std::span(out.data(), out.size()))));
+    out.resize(count);
     return out;
 }
 
@@ -213,7 +231,7 @@ Result<DataFormat> tableOrText(const fs::path& path)
 
 Result<DataFormat> guess(const fs::path& path, std::string_view beginning, bool isWhole)
 {
-    const std::string extension = lowerExtension(path);
+    const std::string extension = formatExtension(path);
     const bool lines = extension == ".jsonl" || extension == ".ndjson";
     const JsonShape shape = jsonShape(path, beginning, isWhole);
     if (shape == JsonShape::Lines || (lines && shape != JsonShape::List))
@@ -224,6 +242,25 @@ Result<DataFormat> guess(const fs::path& path, std::string_view beginning, bool 
         return DataFormat::Csv;
     MR_TRY(checkYaml(path, extension, beginning));
     return tableOrText(path);
+}
+
+std::string describeFormat(const fs::path& path, const RecordOptions& options)
+{
+    Result<DataFormat> format = findFormat(path, options.format);
+    switch (format.ok() ? format.value() : DataFormat::Auto) {
+    case DataFormat::Csv: {
+        Result<CsvLayout> layout = findCsvLayout(path, options.wanted);
+        return layout.ok() ? describe(layout.value()) : std::string();
+    }
+    case DataFormat::Jsonl:
+        return "JSON lines";
+    case DataFormat::Json:
+        return "JSON";
+    case DataFormat::Text:
+        return "plain text";
+    default:
+        return {};
+    }
 }
 
 } // namespace
@@ -247,21 +284,11 @@ Result<DataFormat> findFormat(const fs::path& path, DataFormat asked)
 
 std::string describeReading(const fs::path& path, const RecordOptions& options)
 {
-    Result<DataFormat> format = findFormat(path, options.format);
-    switch (format.ok() ? format.value() : DataFormat::Auto) {
-    case DataFormat::Csv: {
-        Result<CsvLayout> layout = findCsvLayout(path, options.wanted);
-        return layout.ok() ? describe(layout.value()) : std::string();
-    }
-    case DataFormat::Jsonl:
-        return "JSON lines";
-    case DataFormat::Json:
-        return "JSON";
-    case DataFormat::Text:
-        return "plain text";
-    default:
-        return {};
-    }
+    const std::string out = describeFormat(path, options);
+    Result<DataFile> file = DataFile::open(path);
+    if (out.empty() || !file.ok() || file.value().compression() == Compression::None)
+        return out;
+    return out + ", compressed with " + std::string(name(file.value().compression()));
 }
 
 } // namespace mr

@@ -124,9 +124,7 @@ void JsonScanner::skipWhite()
 Status jsonError(const std::filesystem::path& path, std::int64_t line, const std::string& message)
 {
     constexpr std::array<std::string_view, 3> kNames{".json", ".jsonl", ".ndjson"};
-    std::string extension = path.extension().string();
-    for (char& c : extension)
-        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    const std::string extension = formatExtension(path);
     const bool isJson = std::find(kNames.begin(), kNames.end(), extension) != kNames.end();
     return dataError(path, line,
         isJson ? message

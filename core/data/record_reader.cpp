@@ -1,5 +1,6 @@
 #include "core/data/record_reader.h"
 
+#include "core/base/shown_text.h"
 #include "core/data/record_formats.h"
 #include "core/data/white_space.h"
 #include "core/tokenizer/unicode_text.h"
@@ -109,7 +110,7 @@ Status readTextWhole(ByteSource& source, TextSink& sink)
 {
     std::string text;
     text.reserve(
-        static_cast<std::size_t>(std::min<std::uint64_t>(source.fileBytes(), kPieceBytes)));
+        static_cast<std::size_t>(std::min<std::uint64_t>(source.bytesOnDisk(), kPieceBytes)));
     std::int64_t line = 1;
     for (int c = source.take(); c != ByteSource::kEnd; c = source.take()) {
         text.push_back(static_cast<char>(c));
@@ -129,6 +130,10 @@ Status readTextSplit(ByteSource& source, const std::string& split, TextSink& sin
     std::string text;
     std::int64_t line = 1;
     for (int c = source.take(); c != ByteSource::kEnd; c = source.take()) {
+        if (text.size() == ByteSource::kMaxRecordBytes)
+            return dataError(source.path(), line,
+                "a text longer than 256 MiB begins here; is " + shownName(split) +
+                    " between texts?");
         text.push_back(static_cast<char>(c));
         if (text.back() != split.back() || !text.ends_with(split))
             continue;

@@ -3,6 +3,7 @@
 //     bytes -> RecordReader (JSON lines, JSON, CSV, text) -> Record -> columns -> documents
 //
 // Every format is read in one pass with one record in memory, so a file may be larger than memory.
+// Files in gzip or zstd are unpacked on the way; lines and messages are those of their contents.
 // A text file that is one document comes in records of some megabytes, each but the last with
 // `goesOn`.
 //
@@ -87,8 +88,9 @@ struct RecordOptions {
 };
 
 // By content, under any name of the file; the extension decides where content is no evidence
-// (format_guess.cpp). InvalidArgument: empty file, binary file, compressed file, git-lfs pointer,
-// UTF-16, YAML; a file that may as well be a table as text, with the --format for either.
+// (format_guess.cpp). A file in gzip or zstd is judged by its contents. InvalidArgument: an empty
+// or binary file, an archive, another compression, a git-lfs pointer, UTF-16, YAML; a file that may
+// as well be a table as text, with the --format for either.
 Result<DataFormat> findFormat(const std::filesystem::path& path, DataFormat asked);
 
 // How the file is read, in words for a person: "CSV with semicolons, the first row is a header".
