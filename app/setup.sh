@@ -9,6 +9,7 @@ build_packages=(
     qt6-base-dev qt6-svg-dev qt6-tools-dev qt6-tools-dev-tools qt6-l10n-tools libqcustomplot-dev
     libsentencepiece-dev libsimdjson-dev nlohmann-json3-dev # data
     zlib1g-dev libzstd-dev                                  # compressed datasets
+    libsnappy-dev liblz4-dev                                # pages of Parquet files
     libpcre2-dev libutf8proc-dev                            # tokenizers
     libsqlite3-dev                                          # history
     libdnnl-dev libhwy-dev                                  # matrix products, SIMD

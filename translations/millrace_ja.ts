@@ -1183,8 +1183,8 @@
             <translation>参照: %1</translation>
         </message>
         <message>
-            <source>Datasets (*.jsonl *.json *.csv *.txt);;All files (*)</source>
-            <translation>データセット (*.jsonl *.json *.csv *.txt);;すべてのファイル (*)</translation>
+            <source>Datasets (*.jsonl *.json *.csv *.txt *.parquet *.gz *.zst);;All files (*)</source>
+            <translation>データセット (*.jsonl *.json *.csv *.txt *.parquet *.gz *.zst);;すべてのファイル (*)</translation>
         </message>
         <message>
             <source>Browse…</source>

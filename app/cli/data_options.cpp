@@ -16,7 +16,8 @@ constexpr std::uint64_t kMostListBytes = std::uint64_t{64} << 20;
 
 void DataOptions::addTo(CLI::App& command)
 {
-    command.add_option("--format", m_format, "auto, text, jsonl, json or csv");
+    command.add_option("--format", m_format,
+        "auto, text, jsonl, json, csv or parquet; files in gzip or zstd are unpacked on the way");
     command.add_option("--map", m_map,
         "Columns: prompt=question,response=answer, text=body or messages=chat; also "
         "answers.text[0], choices[*] (lines A., B., ...) and choices[answer]. Of conversations, "

@@ -19,7 +19,8 @@ constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 constexpr IntRange kAnyInteger{std::numeric_limits<std::int64_t>::min(), kMost};
 
 // The words of an enumeration, in the order of its values.
-constexpr std::array<std::string_view, 5> kFormats = {"auto", "text", "jsonl", "json", "csv"};
+constexpr std::array<std::string_view, 6> kFormats = {
+    "auto", "text", "jsonl", "json", "csv", "parquet"};
 constexpr std::array<std::string_view, 4> kPrecisions = {"auto", "bf16", "fp32", "fp8"};
 constexpr std::array<std::string_view, 4> kRecomputes = {"auto", "none", "cheap", "block"};
 constexpr std::array<std::string_view, 2> kKeepWords = {"bf16", "int8"};

@@ -43,8 +43,12 @@ Status BadRows::skip(const DataSource& source, const BadRow& row)
         ++m_excluded;
     else
         ++m_skipped[std::string(name(row.fault))];
-    const nlohmann::ordered_json line{{"file", source.path}, {"line", row.line}, {"row", row.row},
-        {"reason", name(row.fault)}, {"message", row.message}};
+    nlohmann::ordered_json line{{"file", source.path}};
+    if (row.line > 0)
+        line["line"] = row.line;
+    line["row"] = row.row;
+    line["reason"] = name(row.fault);
+    line["message"] = row.message;
     m_lines += line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
     if (m_lines.size() < kBufferedBytes)
         return {};
@@ -64,7 +68,7 @@ Status BadRows::add(const DataSource& source, const BadRow& row)
     if (m_first && m_firstPath != source.path)
         return {};
     // Rows are read ahead of the threads that encode them, so an earlier one may come later.
-    if (!m_first || row.line < m_first->line) {
+    if (!m_first || row.row < m_first->row) {
         m_first = row;
         m_firstPath = source.path;
     }

@@ -30,9 +30,11 @@ Status cellText(const DataSource& source, const Record& record, const std::strin
     Result<CellText> value = cellValue(record, name);
     const std::string row = fmt::format("row {}", record.row);
     if (!value.ok())
-        return dataError(source.path, record.line, row + ": " + value.status().message());
+        return dataError(
+            source.path, {record.row, record.line}, row + ": " + value.status().message());
     if (!value.value().isThere && !optional && !isKnown(record, name))
-        return dataError(source.path, record.line, row + " has no " + shownName(name));
+        return dataError(
+            source.path, {record.row, record.line}, row + " has no " + shownName(name));
     out = std::move(value).value().text; // empty for null
     return {};
 }
@@ -52,7 +54,7 @@ Status toChat(
     Result<nlohmann::ordered_json> read =
         readConversation({cellOr(record, map.messages), cellOr(record, map.tools), system});
     if (!read.ok())
-        return dataError(source.path, record.line, read.status().message());
+        return dataError(source.path, {record.row, record.line}, read.status().message());
     if (map.style == RowStyle::Plain)
         read.value().erase("untrained"); // runs recorded before weights counted
     out = read.value().dump();
@@ -75,7 +77,7 @@ Status toChatOfSides(
     Result<nlohmann::ordered_json> read =
         joinSides(side(map.prompt), side(map.response), cellOr(record, map.tools));
     if (!read.ok())
-        return dataError(source.path, record.line, read.status().message());
+        return dataError(source.path, {record.row, record.line}, read.status().message());
     out = read.value().dump();
     return {};
 }
@@ -93,7 +95,7 @@ Status readCompany(
         return {};
     Result<std::vector<ChatTurn>> turns = readHistory(cellOr(record, map.history));
     if (!turns.ok())
-        return dataError(source.path, record.line,
+        return dataError(source.path, {record.row, record.line},
             fmt::format(
                 "{} of row {} {}", shownName(map.history), record.row, turns.status().message()));
     out.history = std::move(turns).value();
@@ -110,7 +112,7 @@ Status toDocument(
     out.style = map.style;
     if (map.isChat() || map.isPairs())
         if (const Status refused = refuseRow(map, record); !refused.ok())
-            return dataError(source.path, record.line, refused.message());
+            return dataError(source.path, {record.row, record.line}, refused.message());
     if (map.isChat())
         return toChat(source, map, record, out.chat);
     if (!out.isPair)
@@ -254,7 +256,8 @@ Status readDocuments(const DataSource& source, const DatasetShape& shape, const 
         const Status taken = sink(document);
         if (taken.ok() || taken.kind() != ErrorKind::InvalidArgument)
             return taken;
-        return bad(RowFault::Template, dataError(source.path, record.line, taken.message()));
+        return bad(
+            RowFault::Template, dataError(source.path, {record.row, record.line}, taken.message()));
     });
 }
 

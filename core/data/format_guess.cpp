@@ -7,85 +7,29 @@
 
 #include "core/base/shown_text.h"
 #include "core/data/csv_layout.h"
+#include "core/data/file_marks.h"
 #include "core/data/white_space.h"
 #include "core/tokenizer/unicode_text.h"
 
 #include <algorithm>
-#include <array>
 
 namespace mr {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kSniffBytes = std::size_t{64} << 10;
-
-struct Magic {
-    std::string_view bytes;
-    std::string_view what;
-};
-
-constexpr std::array kMagics{
-    Magic{"\x1F\x8B", "is compressed twice (gzip within); unpack it first"},
-    Magic{"\x28\xB5\x2F\xFD", "is compressed twice (zstd within); unpack it first"},
-    Magic{"\xFD"
-          "7zXZ",
-        "is compressed with xz, which is not read; unpack it, or pack it with gzip or zstd"},
-    Magic{"\x04\x22\x4D\x18",
-        "is compressed with lz4, which is not read; unpack it, or pack it with gzip or zstd"},
-    Magic{"7z\xBC\xAF\x27\x1C", "is a 7z archive; unpack it first"},
-    Magic{"PK\x03\x04", "is a zip or office file; unpack it, or export it as CSV"},
-    Magic{"PAR1", "is a Parquet file, which is not supported; export it as JSON lines"},
-    Magic{"\xFF\xFE", "is UTF-16 text; save it as UTF-8"},
-    Magic{"\xFE\xFF", "is UTF-16 text; save it as UTF-8"},
-    Magic{"version https://git-lfs",
-        "is a git-lfs pointer, not the file itself; run \"git lfs pull\", or download it again"},
-};
-
 Status refuse(const fs::path& path, std::string_view message)
 {
     return Status::error(ErrorKind::InvalidArgument, path.string() + ": " + std::string(message));
 }
 
-bool isBzip2(std::string_view beginning)
+Result<DataFormat> checkParquet(const fs::path& path, DataFormat asked, bool isOne)
 {
-    constexpr std::string_view kBlock = "1AY&SY"; // behind "BZh" and a digit
-    return beginning.starts_with("BZh") && beginning.substr(3, 1 + kBlock.size()).ends_with(kBlock);
-}
-
-bool isTar(std::string_view beginning)
-{
-    constexpr std::size_t kMagicAt = 257;
-    return beginning.size() > kMagicAt && beginning.substr(kMagicAt).starts_with("ustar");
-}
-
-Status checkBeginning(const fs::path& path, std::string_view beginning)
-{
-    for (const Magic& magic : kMagics)
-        if (beginning.starts_with(magic.bytes))
-            return refuse(path, magic.what);
-    if (isBzip2(beginning))
-        return refuse(path,
-            "is compressed with bzip2, which is not read; unpack it, or pack it with "
-            "gzip or zstd");
-    if (isTar(beginning))
-        return refuse(path, "is a tar archive; unpack it and name a file of it");
-    if (beginning.find('\0') != std::string_view::npos)
-        return refuse(path, "looks like a binary file; JSON lines, JSON, CSV or UTF-8 text is "
-                            "needed");
-    return {};
-}
-
-// The beginning of the contents, where the file is compressed.
-Result<std::string> readBeginning(const fs::path& path)
-{
-    MR_ASSIGN(DataFile file, DataFile::open(path));
-    std::string out(kSniffBytes, '\0');
-    MR_ASSIGN(std::size_t count, file.read(out));
-    if (count == 0)
-        return refuse(path, "is empty");
-    out.resize(count);
-    return out;
+    if (!isOne)
+        return refuse(path, "is not a Parquet file; leave out --format, or say another one");
+    if (asked != DataFormat::Auto && asked != DataFormat::Parquet)
+        return refuse(path, "is a Parquet file; leave out --format, or say --format parquet");
+    return DataFormat::Parquet;
 }
 
 // The line at the front of `text`, which is taken from it.
@@ -258,6 +202,8 @@ std::string describeFormat(const fs::path& path, const RecordOptions& options)
         return "JSON";
     case DataFormat::Text:
         return "plain text";
+    case DataFormat::Parquet:
+        return "Parquet";
     default:
         return {};
     }
@@ -270,6 +216,9 @@ Result<DataFormat> findFormat(const fs::path& path, DataFormat asked)
     std::error_code ignored;
     if (fs::is_directory(path, ignored))
         return refuse(path, "is a folder; name a file in it");
+    MR_ASSIGN(bool parquet, isParquet(path));
+    if (parquet || asked == DataFormat::Parquet)
+        return checkParquet(path, asked, parquet);
     MR_ASSIGN(std::string beginning, readBeginning(path));
     MR_TRY(checkBeginning(path, beginning));
     if (asked != DataFormat::Auto && asked != DataFormat::Json)

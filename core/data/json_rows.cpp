@@ -48,10 +48,18 @@ JsonRows::Form JsonRows::formOf(simdjson::dom::element element)
                                        : Form::Other;
 }
 
+Status JsonRows::leaveOut(RowFault fault, const std::string& message)
+{
+    ++m_record.row;
+    m_record.line = 0;
+    return bad(fault, 0, message);
+}
+
 Status JsonRows::bad(RowFault fault, std::int64_t line, const std::string& message) const
 {
-    return putBadRow(
-        m_options, {m_record.row, line, fault, jsonError(m_path, line, message).message()});
+    const Status status =
+        line > 0 ? jsonError(m_path, line, message) : dataError(m_path, {m_record.row, 0}, message);
+    return putBadRow(m_options, {m_record.row, line, fault, status.message()});
 }
 
 Status JsonRows::broken(std::string_view text, simdjson::error_code code) const

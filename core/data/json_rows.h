@@ -29,8 +29,11 @@ public:
     {
     }
 
-    // `text` begins on `line`. Its capacity may grow: the parser wants padding behind it.
+    // `text` begins on `line`, or has none (0). Its capacity may grow: the parser wants padding
+    // behind it.
     Status put(std::string& text, std::int64_t line);
+    // The next row is bad.
+    Status leaveOut(RowFault fault, const std::string& message);
     std::int64_t row() const noexcept { return m_record.row; }
 
 private:

@@ -35,7 +35,7 @@ ParallelTokenSet::Piece ParallelTokenSet::encode(
             piece.status = std::move(done);
             continue;
         }
-        Status why = dataError(source.path, row.line, done.message());
+        Status why = dataError(source.path, {row.row, row.line}, done.message());
         if (isPiece) { // the pieces before it are in the set
             piece.status = std::move(why);
             continue;

@@ -22,6 +22,10 @@ Status readJson(ByteSource& source, const RecordOptions& options, const RecordSi
 // RFC 4180: quotes, doubled quotes, line ends in quotes; comma, semicolon, tab or vertical bar.
 Status readCsv(ByteSource& source, const RecordOptions& options, const RecordSink& sink);
 
+// One row as an object. Rows have no line.
+Status readParquet(
+    const std::filesystem::path& path, const RecordOptions& options, const RecordSink& sink);
+
 // The form of a JSON file, by its first words.
 enum class JsonShape : std::uint8_t {
     List,   // [ ...

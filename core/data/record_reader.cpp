@@ -163,6 +163,14 @@ Status dataError(const fs::path& path, std::int64_t line, const std::string& mes
         ErrorKind::InvalidArgument, fmt::format("{}, line {}: {}", path.string(), line, message));
 }
 
+Status dataError(const fs::path& path, const RowPlace& place, const std::string& message)
+{
+    if (place.line > 0)
+        return dataError(path, place.line, message);
+    return Status::error(ErrorKind::InvalidArgument,
+        fmt::format("{}, row {}: {}", path.string(), place.row, message));
+}
+
 std::string_view name(RowFault fault) noexcept
 {
     constexpr std::array<std::string_view, 8> kNames{
@@ -186,6 +194,8 @@ std::size_t firstBadUtf8(std::string_view text) noexcept
 Status readRecords(const fs::path& path, const RecordOptions& options, const RecordSink& sink)
 {
     MR_ASSIGN(DataFormat format, findFormat(path, options.format));
+    if (format == DataFormat::Parquet)
+        return readParquet(path, options, sink);
     MR_ASSIGN(ByteSource source, ByteSource::open(path));
     switch (format) {
     case DataFormat::Jsonl:

@@ -1,6 +1,7 @@
 // Dataset files as a stream of records: named cells with the line they came from.
 //
-//     bytes -> RecordReader (JSON lines, JSON, CSV, text) -> Record -> columns -> documents
+//     bytes -> RecordReader (JSON lines, JSON, CSV, text, Parquet) -> Record -> columns ->
+//     documents
 //
 // Every format is read in one pass with one record in memory, so a file may be larger than memory.
 // Files in gzip or zstd are unpacked on the way; lines and messages are those of their contents.
@@ -38,7 +39,7 @@ struct Cell {
 
 struct Record {
     std::int64_t row = 0;  // from 1
-    std::int64_t line = 0; // where it begins, from 1
+    std::int64_t line = 0; // where it begins, from 1; 0: the file has no lines (Parquet)
     std::vector<Cell> cells;
     bool goesOn = false; // the next record has the rest of this text
 
@@ -105,6 +106,15 @@ Status readRecords(
 
 // "FILE, line 12: message"
 Status dataError(const std::filesystem::path& path, std::int64_t line, const std::string& message);
+
+struct RowPlace {
+    std::int64_t row = 0; // as in Record
+    std::int64_t line = 0;
+};
+
+// As above, or "FILE, row 12: message" where the file has no lines.
+Status dataError(
+    const std::filesystem::path& path, const RowPlace& place, const std::string& message);
 
 // The first byte offset that is not UTF-8, or npos.
 std::size_t firstBadUtf8(std::string_view text) noexcept;

@@ -139,7 +139,7 @@ Status TokenSetBuilder::addChat(nlohmann::ordered_json conversation, const Docum
     ++m_set.promptRows;
     MR_TRY(openChat());
     if (const ChatParts lost = m_chat->unwritten(conversation); lost.any()) {
-        m_set.unwritten.add(lost, document.line);
+        m_set.unwritten.add(lost, {document.row, document.line});
         return {};
     }
     MR_ASSIGN(std::vector<TrainedChat> chats, m_chat->render(conversation));

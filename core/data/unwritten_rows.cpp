@@ -4,17 +4,17 @@
 
 namespace mr {
 
-void UnwrittenRows::add(ChatParts parts, std::int64_t line)
+void UnwrittenRows::add(ChatParts parts, const RowPlace& at)
 {
     for (std::size_t part = 0; part < kChatParts; ++part)
         if (parts[part] && rows[part]++ == 0)
-            first[part].line = line;
+            first[part].at = at;
 }
 
 void UnwrittenRows::setPath(const std::string& path)
 {
     for (Place& place : first)
-        if (place.line > 0 && place.path.empty())
+        if (place.at.row > 0 && place.path.empty())
             place.path = path;
 }
 
@@ -22,7 +22,7 @@ void UnwrittenRows::append(const UnwrittenRows& later)
 {
     for (std::size_t part = 0; part < kChatParts; ++part) {
         rows[part] += later.rows[part];
-        if (first[part].line == 0)
+        if (first[part].at.row == 0)
             first[part] = later.first[part];
     }
 }
@@ -44,12 +44,12 @@ Status UnwrittenRows::check(std::uint64_t all) const
     }
     if (place == nullptr)
         return {};
-    return Status::error(ErrorKind::InvalidArgument,
-        fmt::format("{}, line {}: the chat template does not write all of the conversations, and "
+    return dataError(place->path, place->at,
+        fmt::format("the chat template does not write all of the conversations, and "
                     "what it leaves out would be trained as if it had not been there: {}. Give "
                     "another template with --chat-template (chatml, llama3 or a file), or leave "
                     "those parts out with --map drop={}",
-            place->path, place->line, what, drop));
+            what, drop));
 }
 
 } // namespace mr

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "core/data/chat_parts.h"
+#include "core/data/record_reader.h"
 
 #include <array>
 #include <cstdint>
@@ -17,12 +18,12 @@ namespace mr {
 struct UnwrittenRows {
     struct Place {
         std::string path;
-        std::int64_t line = 0; // 0: there is none
+        RowPlace at; // row 0: there is none
     };
     std::array<std::uint64_t, kChatParts> rows{};
     std::array<Place, kChatParts> first;
 
-    void add(ChatParts parts, std::int64_t line);
+    void add(ChatParts parts, const RowPlace& at);
     void setPath(const std::string& path); // applies to rows added since the last call
     void append(const UnwrittenRows& later);
     // InvalidArgument: there are some; with their number of `all` and the way out.

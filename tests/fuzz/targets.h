@@ -31,17 +31,18 @@ void history(std::string_view bytes);          // an SQLite file
 void hubList(std::string_view bytes);          // the files of a hub's repository
 void trace(std::string_view bytes);            // the timeline of a step
 void ollamaManifest(std::string_view bytes);   // the manifest of a model of Ollama
+void parquet(std::string_view bytes);          // a Parquet file
 
 struct Target {
     const char* name; // names its folder in corpus/ and its program
     void (*run)(std::string_view bytes);
 };
 
-inline constexpr std::array<Target, 17> kTargets = {{{"safetensors", safetensors}, {"gguf", gguf},
+inline constexpr std::array<Target, 18> kTargets = {{{"safetensors", safetensors}, {"gguf", gguf},
     {"gguf_folder", ggufFolder}, {"config", config}, {"tokenizer_json", tokenizerJson},
     {"gpt2_files", gpt2Files}, {"sentencepiece", sentencePiece}, {"chat_template", chatTemplate},
     {"regex", regex}, {"records", records}, {"checkpoint", checkpoint}, {"manifest", manifest},
     {"checkpoint_folder", checkpointFolder}, {"history", history}, {"hub_list", hubList},
-    {"trace", trace}, {"ollama_manifest", ollamaManifest}}};
+    {"trace", trace}, {"ollama_manifest", ollamaManifest}, {"parquet", parquet}}};
 
 } // namespace mr::fuzz

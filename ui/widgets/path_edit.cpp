@@ -100,7 +100,7 @@ void PathEdit::browse()
         m_want == Want::Folder
             ? QFileDialog::getExistingDirectory(this, m_edit->accessibleName(), start)
             : QFileDialog::getOpenFileName(this, m_edit->accessibleName(), start,
-                  tr("Datasets (*.jsonl *.json *.csv *.txt);;All files (*)"));
+                  tr("Datasets (*.jsonl *.json *.csv *.txt *.parquet *.gz *.zst);;All files (*)"));
     if (!chosen.isEmpty())
         setPath(chosen);
 }

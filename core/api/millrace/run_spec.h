@@ -21,7 +21,7 @@
 
 namespace mr {
 
-enum class DataFormat : std::uint8_t { Auto, Text, Jsonl, Json, Csv };
+enum class DataFormat : std::uint8_t { Auto, Text, Jsonl, Json, Csv, Parquet };
 enum class PrecisionChoice : std::uint8_t { Auto, BF16, F32, Fp8 }; // Auto: never Fp8
 enum class RecomputeChoice : std::uint8_t { Auto, None, Cheap, Block };
 // How the input of a block waits for backward. Int8: codes with a scale for every 128 of a row,

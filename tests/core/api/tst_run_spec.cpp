@@ -191,7 +191,7 @@ private Q_SLOTS:
                  PrecisionChoice::Fp8})
             QVERIFY(parsePrecision(name(v)).value() == v);
         for (const auto v : {DataFormat::Auto, DataFormat::Text, DataFormat::Jsonl,
-                 DataFormat::Json, DataFormat::Csv})
+                 DataFormat::Json, DataFormat::Csv, DataFormat::Parquet})
             QVERIFY(parseDataFormat(name(v)).value() == v);
         for (const auto v : {ScheduleKind::Constant, ScheduleKind::Linear, ScheduleKind::Cosine})
             QVERIFY(parseSchedule(name(v)).value() == v);

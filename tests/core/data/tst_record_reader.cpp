@@ -257,7 +257,7 @@ void TstRecordReader::unreadableFilesSayWhatTheyAre()
     QVERIFY(contains(with(std::string_view("ab\0cd", 5)), "binary file"));
     QVERIFY(contains(with("\x1F\x8B\x08"), "gzip data ends early"));
     QVERIFY(contains(with("PK\x03\x04zz"), "zip"));
-    QVERIFY(contains(with("PAR1"), "Parquet"));
+    QVERIFY(contains(with("PAR1"), "is a Parquet file that is cut off"));
     QVERIFY(contains(with(std::string_view("\xFF\xFEh\0", 4)), "UTF-16"));
     QVERIFY(contains(with("version https://git-lfs.github.com/spec/v1"), "git lfs pull"));
     QVERIFY(contains(read(m_folder.path()).message(), "is a folder"));
