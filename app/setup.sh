@@ -26,6 +26,7 @@ test_packages=(
     clang libclang-rt-dev lld # the sanitizers' builds and libFuzzer
     llvm                      # llvm-symbolizer: names in their reports, which tsan.supp goes by
     clang-format-14
+    file desktop-file-utils appstream shared-mime-info # what is installed, as desktops read it
 )
 
 step_number=0
