@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# What app/run and tests/run share: packages, configuring, building. Sourced, not run.
+# What app/run, app/package and tests/run share: packages, configuring, building. Sourced, not run.
 # The caller sets `root` to the source folder and `steps` to how many steps it will announce.
 
 # What the build looks for, and what the programs need to run. A new dependency is added here.
@@ -21,12 +21,22 @@ build_packages=(
 if grep -qs '^ID=ubuntu$' /etc/os-release; then
     build_packages+=(libprotobuf-dev) # Ubuntu's sentencepiece.pc asks for it, Debian's does not
 fi
+# What checks the files that desktops read, and what makes the head of the AppImage.
+desktop_packages=(file desktop-file-utils appstream shared-mime-info)
+appimage_packages=(
+    squashfs-tools libsquashfuse-dev zlib1g-dev liblzma-dev libzstd-dev liblz4-dev liblzo2-dev
+)
+package_packages=(
+    "${desktop_packages[@]}" "${appimage_packages[@]}"
+    dpkg-dev patchelf binutils
+    libexpat1-dev qt6-wayland qt6-translations-l10n libxcursor1 libssl3 # what the AppImage takes along
+)
 test_packages=(
     dbus-daemon           # a bus of their own for what the desktop is told; windows are drawn offscreen
     clang libclang-rt-dev lld # the sanitizers' builds and libFuzzer
     llvm                      # llvm-symbolizer: names in their reports, which tsan.supp goes by
     clang-format-14
-    file desktop-file-utils appstream shared-mime-info # what is installed, as desktops read it
+    "${desktop_packages[@]}" "${appimage_packages[@]}"
 )
 
 step_number=0
