@@ -29,7 +29,7 @@ appimage_packages=(
 package_packages=(
     "${desktop_packages[@]}" "${appimage_packages[@]}"
     dpkg-dev patchelf binutils
-    libexpat1-dev qt6-wayland qt6-translations-l10n libxcursor1 libssl3 # what the AppImage takes along
+    libexpat1-dev qt6-wayland qt6-translations-l10n libxcursor1 # what the AppImage takes along
 )
 test_packages=(
     dbus-daemon           # a bus of their own for what the desktop is told; windows are drawn offscreen

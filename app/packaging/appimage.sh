@@ -125,6 +125,7 @@ check_app_dir() {
     check_libraries
     found=$({ find "$app_dir/usr/lib" "$app_dir/usr/bin" -type f -not -path '*/fallback/c++/*' \
         -exec objdump -T {} + 2>/dev/null || true; } | grep -oE 'GLIBC_2\.[0-9]+' | sort -uV | tail -n 1)
+    printf '%s\n' "${found#GLIBC_}" >"$app_dir/glibc" # AppRun compares
     say "      it starts on Linux on x86-64 with glibc ${found#GLIBC_} or newer"
 }
 

@@ -32,6 +32,7 @@ echo "$(basename "$0"): $*"
 PROGRAM
     chmod 755 "$app_dir/usr/bin/$name"
 done
+echo 2.35 >"$app_dir/glibc"
 head -c 3000000 /dev/urandom >"$app_dir/usr/noise"
 ln -s ../usr/noise "$app_dir/usr/link"
 build_head "$work/head" || fail "the head was not built"
@@ -136,10 +137,27 @@ says_what_is_wrong() {
     expect 1 'AppRun: cannot be started.*delete '
 }
 
+# A system older than the libraries in the file.
+refuses_old_systems() {
+    mkdir "$work/system"
+    cat >"$work/system/getconf" <<'PROGRAM'
+#!/bin/sh
+echo "glibc $GLIBC"
+PROGRAM
+    chmod 755 "$work/system/getconf"
+    call env PATH="$work/system:$PATH" GLIBC=2.4 "$work/three" train
+    expect 1 'has glibc 2.4 and Millrace needs 2.35'
+    call env PATH="$work/system:$PATH" GLIBC=2.35 "$work/three" train
+    expect 0 'millrace: train'
+    call env PATH="$work/system:$PATH" GLIBC=2.100 "$work/three" train
+    expect 0 'millrace: train'
+}
+
 type_two
 unpacks_once
 keeps_what_runs
 chooses_the_program
+refuses_old_systems
 says_what_is_wrong
 [ "$failed" -eq 0 ] && echo "an AppImage unpacked once, by four at a time, and started"
 exit "$failed"
