@@ -21,7 +21,23 @@ using namespace mr::ui::test;
 
 namespace {
 
-constexpr double kReadable = 4.5; // WCAG 2 AA for text of normal size
+constexpr double kReadable = 4.5; // WCAG 2.1, 1.4.3, for text of normal size
+constexpr double kVisible = 3.0;  // 1.4.11, for edges and marks
+
+void eachTheme()
+{
+    QTest::addColumn<bool>("dark");
+    QTest::newRow("light") << false;
+    QTest::newRow("dark") << true;
+}
+
+void stands(const QColor& color, const QColor& ground, double least)
+{
+    QVERIFY2(
+        contrastRatio(color, ground) >= least, qPrintable(QString("%1 on %2: %3")
+                                                              .arg(color.name(), ground.name())
+                                                              .arg(contrastRatio(color, ground))));
+}
 
 } // namespace
 
@@ -31,12 +47,7 @@ class TestLook : public QObject
 
 private slots:
 
-    void everyTextColourCanBeRead_data()
-    {
-        QTest::addColumn<bool>("dark");
-        QTest::newRow("light") << false;
-        QTest::newRow("dark") << true;
-    }
+    void everyTextColourCanBeRead_data() { eachTheme(); }
 
     void everyTextColourCanBeRead()
     {
@@ -46,22 +57,46 @@ private slots:
         QCOMPARE(isDark(palette), dark);
 
         const QColor window = palette.color(QPalette::Window);
-        for (const QColor& ground : {window, colors.card}) {
-            for (const QColor& text : {palette.color(QPalette::WindowText), colors.muted,
-                     colors.good, colors.warning, colors.error, colors.accent})
-                QVERIFY2(contrastRatio(text, ground) >= kReadable,
-                    qPrintable(text.name() + " on " + ground.name()));
+        // Rows of tables stand on the last two.
+        for (const QColor& ground : {window, colors.card, palette.color(QPalette::Base),
+                 palette.color(QPalette::AlternateBase)}) {
+            for (const QColor& text :
+                {palette.color(QPalette::WindowText), palette.color(QPalette::Text), colors.muted,
+                    colors.good, colors.warning, colors.error, colors.accent})
+                stands(text, ground, kReadable);
         }
-        QVERIFY(contrastRatio(colors.trainedText, colors.trainedFill) >= kReadable);
-        QVERIFY(contrastRatio(colors.maskedText, colors.maskedFill) >= kReadable);
+        stands(colors.trainedText, colors.trainedFill, kReadable);
+        stands(colors.maskedText, colors.maskedFill, kReadable);
         const auto pair = [&](QPalette::ColorRole text, QPalette::ColorRole ground) {
-            return contrastRatio(palette.color(text), palette.color(ground));
+            stands(palette.color(text), palette.color(ground), kReadable);
         };
-        QVERIFY(pair(QPalette::Text, QPalette::Base) >= kReadable);
-        QVERIFY(pair(QPalette::PlaceholderText, QPalette::Base) >= kReadable);
-        QVERIFY(pair(QPalette::ButtonText, QPalette::Button) >= kReadable);
-        QVERIFY(pair(QPalette::HighlightedText, QPalette::Highlight) >= 4.0);
-        QVERIFY(pair(QPalette::ToolTipText, QPalette::ToolTipBase) >= kReadable);
+        pair(QPalette::PlaceholderText, QPalette::Base);
+        pair(QPalette::ButtonText, QPalette::Button);
+        pair(QPalette::HighlightedText, QPalette::Highlight);
+        pair(QPalette::ToolTipText, QPalette::ToolTipBase);
+        pair(QPalette::Link, QPalette::Window);
+        pair(QPalette::LinkVisited, QPalette::Window);
+    }
+
+    void everyEdgeAndMarkCanBeSeen_data() { eachTheme(); }
+
+    void everyEdgeAndMarkCanBeSeen()
+    {
+        QFETCH(const bool, dark);
+        const QPalette palette = themePalette(dark);
+        const ThemeColors& colors = themeColors(palette);
+
+        // Fields, boxes and the ring of the focus stand on cards and on the window.
+        for (const QColor& ground : {palette.color(QPalette::Window), colors.card}) {
+            stands(colors.frame, ground, kVisible);
+            stands(colors.accent, ground, kVisible);
+        }
+        stands(colors.frame, palette.color(QPalette::Base), kVisible);
+        for (const QColor& line : colors.series)
+            stands(line, colors.card, kVisible);
+        for (const QColor& cause : colors.stall)
+            stands(cause, colors.card, kVisible);
+        stands(colors.compute, colors.card, kVisible);
     }
 
     void piecesOfABarAddUpToTheirShareOfTheLimit()

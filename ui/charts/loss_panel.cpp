@@ -18,12 +18,13 @@ constexpr int kMaxWindow = 10000;
 
 enum Series { Raw, Smoothed, Evaluated };
 
-// The first series colour, mixed with more than half card colour: the smoothed line stands out.
+// The first series colour, mixed with card colour: the smoothed line stands out, and each step can
+// still be seen.
 QColor faint(const QPalette& palette)
 {
     const QColor color = themeColors(palette).series[0];
     const QColor card = themeColors(palette).card;
-    constexpr float kShare = 0.42F;
+    constexpr float kShare = 0.7F;
     return QColor::fromRgbF(color.redF() * kShare + card.redF() * (1.0F - kShare),
         color.greenF() * kShare + card.greenF() * (1.0F - kShare),
         color.blueF() * kShare + card.blueF() * (1.0F - kShare));

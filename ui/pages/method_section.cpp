@@ -1,7 +1,6 @@
 #include "pages/method_section.h"
 
 #include "pages/adapter_form.h"
-#include "text/theme_colors.h"
 #include "widgets/message_label.h"
 
 #include <QEvent>
@@ -55,7 +54,6 @@ MethodSection::MethodSection(QWidget* parent)
     connect(m_adapter, &AdapterForm::changed, this, &MethodSection::changed);
     button(Method::Everything)->setChecked(true);
     showChosen();
-    recolor();
     retranslateUi();
 }
 
@@ -221,19 +219,11 @@ void MethodSection::showPlans()
     }
 }
 
-void MethodSection::recolor()
-{
-    for (const Option& shown : m_options)
-        shown.button->setPalette(ringPalette(palette()));
-}
-
 void MethodSection::changeEvent(QEvent* event)
 {
     QWidget::changeEvent(event);
     if (event->type() == QEvent::LanguageChange)
         retranslateUi();
-    if (event->type() == QEvent::PaletteChange)
-        recolor();
 }
 
 void MethodSection::retranslateUi()

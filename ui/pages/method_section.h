@@ -73,7 +73,6 @@ private:
     void showChosen();
     std::optional<Method> advised() const;
     void showPlans();
-    void recolor();
     void retranslateUi();
 
     Card* m_card;

@@ -1,6 +1,5 @@
 #include "pages/reading_choice.h"
 
-#include "text/theme_colors.h"
 #include "widgets/card.h"
 
 #include <QButtonGroup>
@@ -105,7 +104,6 @@ void ReadingChoice::setReadings(const std::vector<DataReading>& readings)
     for (const DataReading& reading : readings)
         m_rows.push_back(makeRow(reading));
     retranslateUi();
-    recolor();
     setVisible(!m_rows.empty());
 }
 
@@ -157,14 +155,6 @@ void ReadingChoice::changeEvent(QEvent* event)
     QWidget::changeEvent(event);
     if (event->type() == QEvent::LanguageChange)
         retranslateUi();
-    if (event->type() == QEvent::PaletteChange)
-        recolor();
-}
-
-void ReadingChoice::recolor()
-{
-    for (const Row& row : m_rows)
-        row.button->setPalette(ringPalette(palette()));
 }
 
 void ReadingChoice::retranslateUi()

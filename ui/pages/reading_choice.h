@@ -55,7 +55,6 @@ private:
     };
 
     Row makeRow(const DataReading& reading);
-    void recolor();
     void retranslateUi();
 
     QVBoxLayout* m_layout;

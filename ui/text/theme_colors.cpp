@@ -17,6 +17,7 @@ ThemeColors lightColors()
     ThemeColors c;
     c.card = rgb(0xffffff);
     c.border = rgb(0xd5dade);
+    c.frame = rgb(0x7f8a94);
     c.grid = rgb(0xe6eaed);
     c.muted = rgb(0x56616b);
     c.accent = rgb(0x0b6e99);
@@ -27,11 +28,11 @@ ThemeColors lightColors()
     c.trainedText = rgb(0x0c4a1f);
     c.maskedFill = rgb(0xe6e9ec);
     c.maskedText = rgb(0x4b555e);
-    c.series = {rgb(0x0b6e99), rgb(0xd9822b), rgb(0x2e9e5b), rgb(0x8e5bb5), rgb(0xc94f6d),
-        rgb(0x6b7f8c), rgb(0xb59a1b), rgb(0x2aa5a0)};
+    c.series = {rgb(0x0b6e99), rgb(0xc8741f), rgb(0x2e9e5b), rgb(0x8e5bb5), rgb(0xc94f6d),
+        rgb(0x6b7f8c), rgb(0xa58a14), rgb(0x26989a)};
     // Also apart for colour-blind eyes: see tests/ui/charts/tst_cause_colors.cpp.
     c.stall = {
-        rgb(0xf29407), rgb(0x6496ff), rgb(0xa73d58), rgb(0x523bae), rgb(0x00a447), rgb(0x9aa3aa)};
+        rgb(0xd57e02), rgb(0x2c8cf6), rgb(0x9f3651), rgb(0x2c2a9c), rgb(0x02a549), rgb(0x838e91)};
     c.compute = rgb(0x0b6e99);
     return c;
 }
@@ -41,6 +42,7 @@ ThemeColors darkColors()
     ThemeColors c;
     c.card = rgb(0x23292e);
     c.border = rgb(0x3c464e);
+    c.frame = rgb(0x78848e);
     c.grid = rgb(0x323a41);
     c.muted = rgb(0xa3b0ba);
     c.accent = rgb(0x5cb8e0);
@@ -54,7 +56,7 @@ ThemeColors darkColors()
     c.series = {rgb(0x5cb8e0), rgb(0xf0a35a), rgb(0x6fd08c), rgb(0xc39be0), rgb(0xf08aa4),
         rgb(0x9fb0bc), rgb(0xdcc654), rgb(0x5fd0ca)};
     c.stall = {
-        rgb(0xf0a030), rgb(0x2e6eb2), rgb(0xe05a7d), rgb(0x865df5), rgb(0x5eff93), rgb(0xd5dde3)};
+        rgb(0xf0a030), rgb(0x546dc3), rgb(0xe05a7d), rgb(0x865df5), rgb(0x5eff93), rgb(0xd5dde3)};
     c.compute = rgb(0x5cb8e0);
     return c;
 }
@@ -103,7 +105,7 @@ QPalette darkPalette()
     p.setColor(QPalette::ToolTipBase, rgb(0x3a454d));
     p.setColor(QPalette::ToolTipText, rgb(0xf2f6f8));
     p.setColor(QPalette::PlaceholderText, rgb(0x8d99a3));
-    p.setColor(QPalette::Highlight, rgb(0x2f7fa6));
+    p.setColor(QPalette::Highlight, rgb(0x2c7ca2));
     p.setColor(QPalette::HighlightedText, rgb(0xffffff));
     p.setColor(QPalette::Link, rgb(0x5cb8e0));
     p.setColor(QPalette::LinkVisited, rgb(0xc39be0));
@@ -130,7 +132,7 @@ double luminance(const QColor& color)
 
 bool isDark(const QPalette& palette)
 {
-    return palette.color(QPalette::Window).lightness() < 128;
+    return palette.color(QPalette::Base).lightness() < 128;
 }
 
 const ThemeColors& themeColors(const QPalette& palette)
@@ -143,14 +145,6 @@ const ThemeColors& themeColors(const QPalette& palette)
 QPalette themePalette(bool dark)
 {
     return dark ? darkPalette() : lightPalette();
-}
-
-QPalette ringPalette(const QPalette& palette)
-{
-    constexpr int kLighter = 150; // Fusion darkens the window's colour by as much
-    QPalette own;
-    own.setColor(QPalette::Window, themeColors(palette).muted.lighter(kLighter));
-    return own;
 }
 
 double contrastRatio(const QColor& a, const QColor& b)

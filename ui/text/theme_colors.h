@@ -17,6 +17,7 @@ namespace mr::ui {
 struct ThemeColors {
     QColor card;   // panels that lie on the window
     QColor border; // hairlines around cards, axes
+    QColor frame;  // edges of fields and boxes; contrast with what they stand on >= 3
     QColor grid;   // chart grid
     QColor muted;  // secondary text; contrast with card and window >= 4.5
     QColor accent; // the one colour of this program: water
@@ -27,16 +28,16 @@ struct ThemeColors {
     QColor trainedText;
     QColor maskedFill; // token chips that do not
     QColor maskedText;
+    // Contrast with the card >= 3.
     std::array<QColor, 8> series;           // lines, kinds of bytes
     std::array<QColor, kStallCauses> stall; // in the order of StallCause
     QColor compute;
 };
 
+// By the ground of fields: ReadableStyle draws with other colours of windows.
 bool isDark(const QPalette& palette);
 const ThemeColors& themeColors(const QPalette& palette);
 QPalette themePalette(bool dark);
-// For radio buttons: Fusion's own ring can hardly be seen in the dark.
-QPalette ringPalette(const QPalette& palette);
 
 // Contrast ratio of WCAG 2 (1 to 21).
 double contrastRatio(const QColor& a, const QColor& b);

@@ -97,7 +97,7 @@ void StackedBar::paintEvent(QPaintEvent*)
     painter.setRenderHint(QPainter::Antialiasing);
     QPainterPath shape;
     shape.addRoundedRect(frame, radius, radius);
-    painter.fillPath(shape, colors.maskedFill);
+    painter.fillPath(shape, colors.card);
     painter.setClipPath(shape);
     const auto layout = StackedBarLayout::make(m_pieces, m_limit, frame.width());
     for (int i = 0; i < m_pieces.size(); ++i) {
@@ -114,7 +114,7 @@ void StackedBar::paintEvent(QPaintEvent*)
         painter.drawLine(QPointF(x, frame.top()), QPointF(x, frame.bottom()));
     }
     painter.setClipping(false);
-    painter.setPen(colors.border);
+    painter.setPen(colors.frame);
     painter.drawPath(shape);
 }
 
