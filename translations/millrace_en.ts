@@ -123,6 +123,13 @@
                 <numerusform>%n kept and one being written, %1 each; %2 free on the disk.</numerusform>
             </translation>
         </message>
+        <message numerus="yes">
+            <source>Only %n step(s): the model will hardly learn anything. Train for more epochs, or accumulate less.</source>
+            <translation>
+                <numerusform>Only %n step: the model will hardly learn anything. Train for more epochs, or accumulate less.</numerusform>
+                <numerusform>Only %n steps: the model will hardly learn anything. Train for more epochs, or accumulate less.</numerusform>
+            </translation>
+        </message>
     </context>
     <context>
         <name>mr::ui::RunEditor</name>

@@ -90,6 +90,10 @@
             <source>CSV table (*.csv)</source>
             <translation>CSV 表 (*.csv)</translation>
         </message>
+        <message>
+            <source>Show as a table…</source>
+            <translation>表で表示…</translation>
+        </message>
     </context>
     <context>
         <name>mr::ui::ChartPanel</name>
@@ -98,8 +102,8 @@
             <translation>グラフの操作: %1</translation>
         </message>
         <message>
-            <source>Copy or save this chart</source>
-            <translation>このグラフをコピーまたは保存</translation>
+            <source>Show as a table, copy or save this chart</source>
+            <translation>このグラフを表で表示、コピーまたは保存</translation>
         </message>
     </context>
     <context>
@@ -131,6 +135,10 @@
         <message>
             <source>Cancel</source>
             <translation>キャンセル</translation>
+        </message>
+        <message>
+            <source>“%1” waits for it to end. If the run is stopped, it is not started.</source>
+            <translation>「%1」がこの実行の終了を待っています。実行を停止すると、開始されません。</translation>
         </message>
     </context>
     <context>
@@ -686,6 +694,10 @@
             <source>Export…</source>
             <translation>エクスポート…</translation>
         </message>
+        <message>
+            <source>No program answers that shows folders. The path is on the clipboard: %1</source>
+            <translation>フォルダーを表示するプログラムが応答しません。パスをクリップボードにコピーしました: %1</translation>
+        </message>
     </context>
     <context>
         <name>mr::ui::HomePage</name>
@@ -820,6 +832,18 @@
         <message>
             <source>Start %1 again</source>
             <translation>%1 を最初から開始</translation>
+        </message>
+        <message>
+            <source>Leave it</source>
+            <translation>そのままにする</translation>
+        </message>
+        <message>
+            <source>Leave %1 as it is</source>
+            <translation>%1 をそのままにする</translation>
+        </message>
+        <message>
+            <source>Take the run off this list. It stays in the history.</source>
+            <translation>この一覧から外します。実行は履歴に残ります。</translation>
         </message>
     </context>
     <context>
@@ -1053,6 +1077,14 @@
             <source>On this PC…</source>
             <translation>この PC から…</translation>
         </message>
+        <message>
+            <source>It is an adapter. Choose its model here, and the adapter below, as the adapter to go on from.</source>
+            <translation>これはアダプターです。ここではそのモデルを選択し、アダプターは下の「続きから学習するアダプター」で選択してください。</translation>
+        </message>
+        <message>
+            <source>If it is a name on a hub, “On this PC…” and then “Get a model…” downloads it.</source>
+            <translation>ハブ上の名前であれば、「この PC から…」から「モデルを取得…」でダウンロードできます。</translation>
+        </message>
     </context>
     <context>
         <name>mr::ui::NewRunPage</name>
@@ -1167,6 +1199,10 @@
         <message>
             <source>The forecast is made from rates that were measured on this machine. If it was busy then, measure them again while nothing else is at work; it takes some seconds.</source>
             <translation>予測は、このマシンで測定した速度から計算されます。測定時にほかの処理が動いていた場合は、何も動いていないときにもう一度測定してください。数秒かかります。</translation>
+        </message>
+        <message>
+            <source>%1 does not say where. Choose a folder, or write its whole path, from / or ~ on.</source>
+            <translation>%1 では場所が決まりません。フォルダーを選択するか、/ または ~ から始まる完全なパスを入力してください。</translation>
         </message>
     </context>
     <context>
@@ -1353,6 +1389,16 @@
         <message>
             <source>Memory of %1</source>
             <translation>%1 のメモリ</translation>
+        </message>
+        <message numerus="yes">
+            <source>Only %n step(s): the model will hardly learn anything. Train for more epochs, or accumulate less.</source>
+            <translation>
+                <numerusform>わずか %n ステップです。モデルはほとんど何も学習しません。エポック数を増やすか、勾配の累積を減らしてください。</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>Both runs would use %1: choose another policy to compare with.</source>
+            <translation>どちらの実行も %1 を使います。比較する別のポリシーを選択してください。</translation>
         </message>
     </context>
     <context>
@@ -3127,10 +3173,6 @@ Masked: read, not part of the loss</source>
             <translation>デバイスへ</translation>
         </message>
         <message>
-            <source>GB/s</source>
-            <translation>GB/s</translation>
-        </message>
-        <message>
             <source>to the host</source>
             <translation>ホストへ</translation>
         </message>
@@ -3185,10 +3227,6 @@ Masked: read, not part of the loss</source>
     </context>
     <context>
         <name>mr::ui::RunTables</name>
-        <message>
-            <source>Copy</source>
-            <translation>コピー</translation>
-        </message>
         <message>
             <source>Where the time went</source>
             <translation>時間の内訳</translation>
@@ -4737,6 +4775,10 @@ Masked: read, not part of the loss</source>
             <source>Text that the model reads</source>
             <translation>モデルが読む文</translation>
         </message>
+        <message>
+            <source>The model ended its answer at once, without a word.</source>
+            <translation>モデルは何も出力せず、すぐに回答を終えました。</translation>
+        </message>
     </context>
     <context>
         <name>mr::ui::TryPage</name>
@@ -6140,6 +6182,13 @@ Masked: read, not part of the loss</source>
             <translation>
                 <numerusform>%n 行を除外します。</numerusform>
             </translation>
+        </message>
+    </context>
+    <context>
+        <name>mr::ui::TableWindow</name>
+        <message>
+            <source>Copy</source>
+            <translation>コピー</translation>
         </message>
     </context>
 </TS>

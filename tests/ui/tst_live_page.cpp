@@ -1,5 +1,6 @@
 // The Live page: from "no run" to charts, with one way to stop, all of it by keyboard.
 
+#include "charts/chart_panel.h"
 #include "charts/line_chart.h"
 #include "charts/machine_section.h"
 #include "charts/stall_strip.h"
@@ -15,11 +16,14 @@
 #include <QAccessible>
 #include <QDialog>
 #include <QLabel>
+#include <QMenu>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QSpinBox>
 #include <QTableView>
 #include <QTest>
+#include <QTimer>
+#include <QToolButton>
 
 #include <limits>
 
@@ -289,6 +293,69 @@ private slots:
             QCOMPARE(reader->role(), QAccessible::Chart);
             QVERIFY(reader->text(QAccessible::Description).contains(QStringLiteral("412")));
         }
+    }
+
+    void smallRatesHaveASmallUnit()
+    {
+        auto snapshot = std::make_shared<mr::ui::RunSnapshot>(*demoSnapshot(0, 600));
+        std::vector<mr::StepRow> rows = mr::ui::test::demoSteps(50);
+        for (mr::StepRow& row : rows) {
+            row.wallUs = 1'000'000;
+            row.d2hBytes = 6947;
+        }
+        snapshot->steps.append(rows);
+        RunView view;
+        view.setSnapshot(snapshot);
+
+        emit view.lossChart()->cursorMoved(20.0);
+
+        const auto* traffic = view.findChild<mr::ui::ChartPanel*>("traffic");
+        QStringList texts;
+        for (const auto* label : traffic->findChildren<QLabel*>())
+            texts << label->text() << label->toolTip();
+        const QString all = texts.join(' ').replace(QChar(0xa0), ' ');
+        QVERIFY2(all.contains("6.95 KB/s"), qPrintable(all));
+    }
+
+    void everyChartCanBeReadAsATable()
+    {
+        RunView view;
+        view.setSnapshot(demoSnapshot(412, 600));
+        const auto* loss = qobject_cast<mr::ui::ChartPanel*>(view.lossChart()->parentWidget());
+        auto* menu = loss->findChild<QToolButton*>();
+        QTimer::singleShot(0, &view, [] {
+            auto* popup = qobject_cast<QMenu*>(QApplication::activePopupWidget());
+            QTest::keyClick(popup, Qt::Key_Down);
+            QTest::keyClick(popup, Qt::Key_Return);
+        });
+
+        menu->click();
+
+        const auto* window = view.findChild<QDialog*>();
+        QVERIFY(window != nullptr);
+        const auto* table = window->findChild<QTableView*>();
+        QVERIFY(window->windowTitle().contains("Loss"));
+        QVERIFY(!table->accessibleName().isEmpty());
+        QCOMPARE(table->model()->rowCount(), int(view.lossChart()->csv().count('\n')) - 1);
+        QCOMPARE(table->model()->headerData(0, Qt::Horizontal).toString(), QString("step"));
+    }
+
+    void aPictureOfAChartIsSharpAndKeepsTheFocus()
+    {
+        RunView view;
+        view.resize(1000, 900);
+        view.show();
+        QVERIFY(QTest::qWaitForWindowActive(&view));
+        view.setSnapshot(demoSnapshot(412, 600));
+        auto* loss = qobject_cast<mr::ui::ChartPanel*>(view.lossChart()->parentWidget());
+        auto* menu = loss->findChild<QToolButton*>();
+        menu->setFocus();
+
+        const QPixmap picture = loss->picture();
+
+        QCOMPARE(picture.size(), loss->size() * 2);
+        QVERIFY(menu->hasFocus());
+        QVERIFY(menu->isVisible());
     }
 
     void theStepsCanBeReadAsATable()

@@ -1,5 +1,7 @@
 #include "charts/chart_export.h"
 
+#include "charts/table_window.h"
+
 #include <QApplication>
 #include <QBuffer>
 #include <QClipboard>
@@ -55,13 +57,16 @@ void showChartMenu(QWidget* parent, const QPoint& globalPos, const ChartExport& 
     // The picture is taken before the menu and its shadow can be in it.
     const QPixmap picture = chart.picture();
     QMenu menu(parent);
+    const QAction* table = menu.addAction(ExportWords::tr("Show as a table…"));
     const QAction* copy = menu.addAction(ExportWords::tr("Copy image"));
     const QAction* image = menu.addAction(ExportWords::tr("Save image as PNG…"));
     const QAction* data = menu.addAction(ExportWords::tr("Save data as CSV…"));
     const QAction* chosen = menu.exec(globalPos);
     if (chosen == nullptr)
         return;
-    if (chosen == copy)
+    if (chosen == table)
+        TableWindow::showCsv(*parent, chart.csv(), chart.title);
+    else if (chosen == copy)
         QApplication::clipboard()->setPixmap(picture);
     else if (chosen == image)
         save(parent, chart.baseName + QStringLiteral(".png"), ExportWords::tr("PNG image (*.png)"),

@@ -1,4 +1,4 @@
-// Export of a chart: its picture and its numbers, by menu, clipboard and file.
+// Export of a chart: its picture and its numbers, by menu, window, clipboard and file.
 //
 // Errors  A message box names a file that cannot be written.
 
@@ -16,12 +16,13 @@ class QWidget;
 namespace mr::ui {
 
 struct ChartExport {
+    QString title;    // of the chart
     QString baseName; // file name offered, without suffix: "loss"
     std::function<QPixmap()> picture;
     std::function<QByteArray()> csv; // all points, "." as the decimal point
 };
 
-// Copy image, Save image, Save data; returns when the menu is closed.
+// Show as a table, copy image, save image, save data; returns when the menu is closed.
 void showChartMenu(QWidget* parent, const QPoint& globalPos, const ChartExport& chart);
 
 // Empty: written. Otherwise a sentence.

@@ -4,12 +4,16 @@
 #include "text/theme_colors.h"
 #include "widgets/card.h"
 
+#include <QApplication>
 #include <QContextMenuEvent>
 #include <QEvent>
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QPixmap>
 #include <QToolButton>
 #include <QVBoxLayout>
+
+#include <vector>
 
 namespace mr::ui {
 
@@ -32,7 +36,7 @@ ChartPanel::ChartPanel(const QString& title, QWidget* content, QWidget* parent)
     m_menu->setAutoRaise(true);
     m_menu->setMinimumSize(kTargetSize, kTargetSize);
     m_menu->setAccessibleName(tr("Actions for the chart: %1").arg(title));
-    m_menu->setToolTip(tr("Copy or save this chart"));
+    m_menu->setToolTip(tr("Show as a table, copy or save this chart"));
     m_menu->hide();
     connect(m_menu, &QToolButton::clicked, this,
         [this] { openMenu(m_menu->mapToGlobal(QPoint(0, m_menu->height()))); });
@@ -86,14 +90,36 @@ void ChartPanel::resizeEvent(QResizeEvent* event)
 void ChartPanel::setExport(ChartExport chart)
 {
     m_export = std::move(chart);
+    m_export.title = m_title->text();
     if (!m_export.picture)
-        m_export.picture = [this] {
-            m_menu->setVisible(false);
-            QPixmap picture = grab();
-            m_menu->setVisible(true);
-            return picture;
-        };
+        m_export.picture = [this] { return picture(); };
     m_menu->show();
+}
+
+// Without what is to be clicked, and sharp in print.
+QPixmap ChartPanel::picture()
+{
+    constexpr double kPictureScale = 2.0;
+    std::vector<QWidget*> hidden{m_menu};
+    for (int i = 0; i < m_tools->count(); ++i)
+        if (QWidget* tool = m_tools->itemAt(i)->widget(); tool != nullptr && !tool->isHidden())
+            hidden.push_back(tool);
+    QWidget* focused = QApplication::focusWidget(); // hidden, it would lose the focus
+    const bool isInside = isAncestorOf(focused);
+    const QString readout = m_readout->text();
+    m_readout->clear(); // it may be cut
+    for (QWidget* widget : hidden)
+        widget->hide();
+    QPixmap picture(size() * kPictureScale);
+    picture.setDevicePixelRatio(kPictureScale);
+    picture.fill(Qt::transparent);
+    render(&picture);
+    for (QWidget* widget : hidden)
+        widget->show();
+    if (isInside)
+        focused->setFocus();
+    m_readout->setText(readout);
+    return picture;
 }
 
 void ChartPanel::openMenu(const QPoint& globalPos)

@@ -35,6 +35,8 @@ public:
     Legend* legend() const { return m_legend; }
     // Fills the menu; without it the panel has none.
     void setExport(ChartExport chart);
+    // At twice the scale, without controls.
+    QPixmap picture();
 
 protected:
     void contextMenuEvent(QContextMenuEvent* event) override;

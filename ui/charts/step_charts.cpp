@@ -24,14 +24,20 @@ double perSecond(std::int64_t amount, std::int64_t us)
                   : std::numeric_limits<double>::quiet_NaN();
 }
 
+// Of GB/s. Small rates have a small unit: 6.9 KB/s.
+QString trafficText(double gigabytesPerSecond)
+{
+    return linkText(gigabytesPerSecond * kGiga);
+}
+
 } // namespace
 
 StepCharts::StepCharts(QObject* parent)
     : QObject(parent)
 {
     add(Traffic, tr("Link traffic (GB/s)"), QStringLiteral("traffic"));
-    addSeries(Traffic, tr("to the device"), QStringLiteral("h2d_gb_per_s"), 0, tr("GB/s"));
-    addSeries(Traffic, tr("to the host"), QStringLiteral("d2h_gb_per_s"), 1, tr("GB/s"));
+    addSeries(Traffic, tr("to the device"), QStringLiteral("h2d_gb_per_s"), 0, trafficText);
+    addSeries(Traffic, tr("to the host"), QStringLiteral("d2h_gb_per_s"), 1, trafficText);
     m_panels[Traffic]->legend()->setEntries({
         {tr("to the device"), tr("Bytes uploaded in a step over its time."), Legend::Mark::Line,
             seriesColor(0)},
@@ -39,8 +45,8 @@ StepCharts::StepCharts(QObject* parent)
             seriesColor(1)},
     });
     add(DiskTraffic, tr("Disk traffic (GB/s)"), QStringLiteral("disk-traffic"));
-    addSeries(DiskTraffic, tr("read"), QStringLiteral("disk_read_gb_per_s"), 7, {});
-    addSeries(DiskTraffic, tr("written"), QStringLiteral("disk_write_gb_per_s"), 6, {});
+    addSeries(DiskTraffic, tr("read"), QStringLiteral("disk_read_gb_per_s"), 7, trafficText);
+    addSeries(DiskTraffic, tr("written"), QStringLiteral("disk_write_gb_per_s"), 6, trafficText);
     m_panels[DiskTraffic]->legend()->setEntries({
         {tr("read"), tr("Bytes read from the disk in a step over its time."), Legend::Mark::Line,
             seriesColor(7)},
@@ -51,9 +57,9 @@ StepCharts::StepCharts(QObject* parent)
     m_charts[Speed]->addSeries({tr("now"), QStringLiteral("tokens_per_s"), LineChart::Style::Line,
         seriesColor(2), [](double value) { return tr("%1 tokens/s").arg(numberText(value, 0)); }});
     add(LearningRate, tr("Learning rate"), QStringLiteral("learning-rate"));
-    addSeries(LearningRate, tr("now"), QStringLiteral("learning_rate"), 3, {});
+    addSeries(LearningRate, tr("now"), QStringLiteral("learning_rate"), 3, compactText);
     add(GradientNorm, tr("Gradient norm (before clipping)"), QStringLiteral("gradient-norm"));
-    addSeries(GradientNorm, tr("now"), QStringLiteral("grad_norm"), 4, {});
+    addSeries(GradientNorm, tr("now"), QStringLiteral("grad_norm"), 4, compactText);
 }
 
 void StepCharts::add(Chart chart, const QString& title, const QString& fileName)
@@ -65,13 +71,10 @@ void StepCharts::add(Chart chart, const QString& title, const QString& fileName)
     dressLinePanel(*m_panels[chart], *m_charts[chart], fileName);
 }
 
-void StepCharts::addSeries(
-    Chart chart, const QString& name, const QString& column, std::size_t color, QString unit)
+void StepCharts::addSeries(Chart chart, const QString& name, const QString& column,
+    std::size_t color, QString (*text)(double))
 {
-    m_charts[chart]->addSeries({name, column, LineChart::Style::Line, seriesColor(color),
-        [unit = std::move(unit)](double value) {
-            return unit.isEmpty() ? compactText(value) : compactText(value) + QChar(0xa0) + unit;
-        }});
+    m_charts[chart]->addSeries({name, column, LineChart::Style::Line, seriesColor(color), text});
 }
 
 void StepCharts::append(const StepSeries& steps, std::size_t first)

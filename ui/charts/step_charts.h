@@ -37,8 +37,8 @@ public:
 
 private:
     void add(Chart chart, const QString& title, const QString& fileName);
-    void addSeries(
-        Chart chart, const QString& name, const QString& column, std::size_t color, QString unit);
+    void addSeries(Chart chart, const QString& name, const QString& column, std::size_t color,
+        QString (*text)(double));
 
     std::array<ChartPanel*, ChartCount> m_panels{};
     std::array<LineChart*, ChartCount> m_charts{};

@@ -1,5 +1,6 @@
 #include "pages/run_tables.h"
 
+#include "charts/table_window.h"
 #include "models/comparison_model.h"
 #include "models/event_table_model.h"
 #include "models/export_table_model.h"
@@ -7,16 +8,11 @@
 #include "models/stall_ledger_model.h"
 #include "models/step_table_model.h"
 #include "models/timeline_table_model.h"
-#include "text/table_text.h"
 
-#include <QAction>
-#include <QApplication>
-#include <QClipboard>
-#include <QDialog>
+#include <QCoreApplication>
 #include <QHeaderView>
 #include <QStyledItemDelegate>
 #include <QTableView>
-#include <QVBoxLayout>
 
 #include <algorithm>
 
@@ -24,13 +20,9 @@ namespace mr::ui {
 
 namespace {
 
-constexpr int kLeastTableColumn = 50;
-constexpr int kColumnRoom = 20;
 constexpr int kCellRoom = 12;
-constexpr int kMeasuredRows = 100;
 constexpr int kMostSettings = 12; // seen at once
 constexpr int kMostExports = 6;
-constexpr QSize kTableSize(900, 500);
 
 struct RunTableWords {
     Q_DECLARE_TR_FUNCTIONS(mr::ui::RunTables)
@@ -60,58 +52,6 @@ void makePlain(QTableView* table)
     table->horizontalHeader()->setHighlightSections(false);
     table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 6);
     table->setWordWrap(false);
-}
-
-// To the titles and the first rows: all of them would take long.
-void fitColumns(QTableView& table)
-{
-    const QFontMetrics metrics = table.fontMetrics();
-    const QAbstractItemModel& model = *table.model();
-    for (int column = 0; column < model.columnCount(); ++column) {
-        const QString title = model.headerData(column, Qt::Horizontal).toString();
-        int width = std::max(metrics.horizontalAdvance(title), kLeastTableColumn);
-        for (int row = 0; row < std::min(model.rowCount(), kMeasuredRows); ++row)
-            width = std::max(
-                width, metrics.horizontalAdvance(model.index(row, column).data().toString()));
-        table.setColumnWidth(column, width + kColumnRoom);
-    }
-}
-
-void addCopy(QTableView* table)
-{
-    auto* copy = new QAction(RunTableWords::tr("Copy"), table);
-    copy->setShortcut(QKeySequence::Copy);
-    copy->setShortcutContext(Qt::WidgetShortcut);
-    QObject::connect(copy, &QAction::triggered, table, [table] {
-        QApplication::clipboard()->setText(
-            tableText(*table->model(), table->selectionModel()->selectedRows(), QLatin1Char('\t')));
-    });
-    table->addAction(copy);
-    table->setContextMenuPolicy(Qt::ActionsContextMenu);
-}
-
-void showWindow(
-    QWidget& parent, QAbstractItemModel& model, const QString& title, const QString& name)
-{
-    auto* window = new QDialog(&parent);
-    window->setAttribute(Qt::WA_DeleteOnClose);
-    window->setWindowTitle(title);
-    auto* table = new QTableView;
-    table->setModel(&model);
-    table->setAccessibleName(name);
-    table->setAlternatingRowColors(true);
-    table->setShowGrid(false);
-    table->setTabKeyNavigation(false);
-    table->setSelectionBehavior(QAbstractItemView::SelectRows);
-    table->verticalHeader()->hide();
-    table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 6);
-    fitColumns(*table);
-    addCopy(table);
-    auto* layout = new QVBoxLayout(window);
-    layout->addWidget(table);
-    window->resize(kTableSize);
-    window->show();
-    table->setFocus();
 }
 
 } // namespace
@@ -154,7 +94,7 @@ QTableView* RunTables::settings(SettingsModel& model)
     auto* table = new QTableView;
     table->setModel(&model);
     makePlain(table);
-    addCopy(table);
+    TableWindow::addCopy(table);
     table->setAccessibleName(RunTableWords::tr("Settings of both runs"));
     table->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
     table->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
@@ -187,7 +127,7 @@ QTableView* RunTables::exports(ExportTableModel& model)
     auto* table = new QTableView;
     table->setModel(&model);
     makePlain(table);
-    addCopy(table);
+    TableWindow::addCopy(table);
     table->setAccessibleName(RunTableWords::tr("Exports of the run"));
     table->setItemDelegate(new RoomyDelegate(table));
     table->setTextElideMode(Qt::ElideMiddle); // of a path the name counts
@@ -206,13 +146,14 @@ QTableView* RunTables::exports(ExportTableModel& model)
 
 void RunTables::showSteps(QWidget& parent, StepTableModel& model, const QString& runName)
 {
-    showWindow(
+    TableWindow::show(
         parent, model, RunTableWords::tr("Steps of %1").arg(runName), RunTableWords::tr("Steps"));
 }
 
 void RunTables::showTasks(QWidget& parent, TimelineTableModel& model)
 {
-    showWindow(parent, model, RunTableWords::tr("Timeline of a step"), RunTableWords::tr("Tasks"));
+    TableWindow::show(
+        parent, model, RunTableWords::tr("Timeline of a step"), RunTableWords::tr("Tasks"));
 }
 
 } // namespace mr::ui
