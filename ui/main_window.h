@@ -109,6 +109,7 @@ private:
     void onFailed(const QString& message);
     void wirePresence();
     void askBeforeClosing();
+    void endCloseQuestion();
     void keepTraining();
     void saveAndClose();
     void restoreState();

@@ -83,7 +83,8 @@ void MainWindow::askBeforeClosing()
         m_closeQuestion->raise();
         return;
     }
-    m_closeQuestion = new CloseQuestion(m_isTrayThere.value_or(RunTray::isAvailable()), this);
+    m_closeQuestion = new CloseQuestion(
+        m_isTrayThere.value_or(RunTray::isAvailable()), m_queue->nextName(), this);
     connect(m_closeQuestion, &CloseQuestion::answered, this, [this](CloseQuestion::Answer answer) {
         if (answer == CloseQuestion::Answer::KeepTraining)
             keepTraining();

@@ -155,6 +155,7 @@ void MainWindow::onRunEnded(qint64 runId, RunState state, const QString& message
                                                    : "failed:";
     AppLog::write(QStringLiteral("run %1 %2 %3").arg(runId).arg(QLatin1String(how)).arg(message));
     m_notice->hide();
+    endCloseQuestion();
     m_feed->watch(0);
     m_status->setSnapshot(nullptr);
     m_tray->setSnapshot(nullptr);
@@ -168,10 +169,18 @@ void MainWindow::onRunEnded(qint64 runId, RunState state, const QString& message
         close();
 }
 
+// The run that it asks about has ended; that of a run that follows stays.
+void MainWindow::endCloseQuestion()
+{
+    if (m_closeQuestion != nullptr && !m_controller->busy() && m_queue->nextName().isEmpty())
+        m_closeQuestion->close();
+}
+
 void MainWindow::onFailed(const QString& message)
 {
     AppLog::write(QStringLiteral("a run could not begin: ") + message);
     m_notice->showError(message);
+    endCloseQuestion();
     // The second of two runs may fail long after the user left the page it was started from.
     if (m_queue->active() && m_queue->nextName().isEmpty()) {
         m_compare->showProblem(message);

@@ -135,17 +135,34 @@ private slots:
         QVERIFY(m_run->stopAsked && m_run->destroyed);
     }
 
-    void aRunThatEndsWhileItIsAskedAboutIsNoObstacle()
+    void theQuestionEndsWithTheRunItAsksAbout()
     {
         startRun();
         m_window->close();
+        QVERIFY(question() != nullptr);
+
         m_run->finish();
+
         QTRY_VERIFY(!m_window->controller()->busy());
+        QTRY_VERIFY(question() == nullptr);
         QVERIFY(m_window->isVisible());
+        QVERIFY(m_window->close());
+    }
 
-        press("Save and stop");
+    void theQuestionNamesARunThatWaits()
+    {
+        RunSpec first;
+        first.name = "first";
+        RunSpec second;
+        second.name = "second";
+        m_window->startComparison({first, second});
+        QTRY_COMPARE(m_window->controller()->phase(), SessionController::Phase::Running);
 
-        QTRY_VERIFY(!m_window->isVisible());
+        m_window->close();
+
+        QVERIFY2(question()->informativeText().contains("“second” waits"),
+            qPrintable(question()->informativeText()));
+        press("Cancel");
     }
 
     void theTrayStopsTheRunAndStays()

@@ -227,6 +227,28 @@ private slots:
         QVERIFY(view->header()->differences()->text().isEmpty());
     }
 
+    void longNamesDoNotWidenTheWindow()
+    {
+        ComparePage page(fakeServices(std::make_shared<FakeRun>()));
+        auto [first, second] = demoPair(140, 600);
+        page.showSnapshot(0, first);
+        page.showSnapshot(1, second);
+        const int before = page.minimumSizeHint().width();
+        const auto named = [](const RunSnapshotPtr& run, const char* word) {
+            auto renamed = std::make_shared<RunSnapshot>(*run);
+            renamed->run.name = std::string(200, 'n') + word;
+            renamed->run.planJson.clear();
+            renamed->run.configJson.clear();
+            return renamed;
+        };
+
+        page.showSnapshot(0, named(first, "first"));
+        page.showSnapshot(1, named(second, "second"));
+
+        QVERIFY2(page.minimumSizeHint().width() <= std::max(before, 700),
+            qPrintable(QString("%1 to %2").arg(before).arg(page.minimumSizeHint().width())));
+    }
+
     void bothLossesAreInOneChart()
     {
         ComparePage page(fakeServices(std::make_shared<FakeRun>()));

@@ -5,6 +5,7 @@
 #include "pages/run_view.h"
 #include "support/test_room.h"
 #include "ui/support/demo_rows.h"
+#include "widgets/toast.h"
 
 #include <millrace/step_timeline.h>
 
@@ -266,6 +267,21 @@ private slots:
         const QString text = QApplication::clipboard()->text();
         QVERIFY(text.startsWith(QStringLiteral("State\tName\t")));
         QVERIFY(text.contains(QStringLiteral("Notes, second try")));
+    }
+
+    void aFolderThatNobodyShowsIsNamed()
+    {
+        HistoryPage page(services());
+        auto runs = std::make_shared<std::vector<mr::RunRow>>(*demoRuns());
+        for (mr::RunRow& run : *runs)
+            run.dir = "/runs/notes";
+        page.setRuns(runs);
+        select(page, 0);
+
+        page.showFolder();
+
+        QVERIFY2(page.toast()->text().contains("/runs/notes"), qPrintable(page.toast()->text()));
+        QCOMPARE(QApplication::clipboard()->text(), QString("/runs/notes"));
     }
 
     void columnsAreRemembered()

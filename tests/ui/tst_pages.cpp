@@ -28,7 +28,6 @@
 #include "widgets/token_preview.h"
 
 #include <QAbstractButton>
-#include <QAccessible>
 #include <QAction>
 #include <QCheckBox>
 #include <QComboBox>
@@ -122,6 +121,26 @@ private slots:
 
         QTRY_VERIFY(page.modelSection()->message()->kind() == MessageLabel::Kind::Error);
         QVERIFY(page.modelSection()->message()->text().contains("has no config.json"));
+    }
+
+    void whatIsTakenForAModelFolderHasAWayOut()
+    {
+        UiServices services = fakeServices(std::make_shared<FakeRun>());
+        services.inspectModel = [](const std::string& path) -> Result<ModelInfo> {
+            return Status::error(ErrorKind::InvalidArgument, path + ": no model folder");
+        };
+        NewRunPage page(services);
+        QTemporaryDir adapter;
+        QFile config(adapter.filePath("adapter_config.json"));
+        QVERIFY(config.open(QIODevice::WriteOnly));
+        MessageLabel& message = *page.modelSection()->message();
+
+        page.modelSection()->setPath(adapter.path());
+        QTRY_VERIFY2(message.text().contains("It is an adapter."), qPrintable(message.text()));
+        page.modelSection()->setPath("Qwen/Qwen2.5-0.5B");
+        QTRY_VERIFY2(message.text().contains("name on a hub"), qPrintable(message.text()));
+        page.modelSection()->setPath("/models/a");
+        QTRY_COMPARE(message.text(), QString("/models/a: no model folder"));
     }
 
     void aBrokenDatasetNamesItsLineBesideTheField()
@@ -467,25 +486,67 @@ private slots:
         QCOMPARE(resumed[0][0].toString(), QString("/runs/3"));
     }
 
-    void everyControlHasANameForScreenReaders()
+    void aRunThatIsLeftAsItIsNeedsNoAttention()
     {
-        Theme theme;
-        Language language;
-        MainWindow window(fakeServices(std::make_shared<FakeRun>(), demoRuns()), theme, language);
-        window.newRun()->setSpec(goodSpec());
-        QTRY_VERIFY(window.newRun()->datasetSection()->info());
+        const auto offers = [](const HomePage& home) {
+            QStringList names;
+            for (const auto* button : home.findChildren<QPushButton*>())
+                names << button->accessibleName();
+            return names.contains("Leave night as it is");
+        };
+        auto runs = std::make_shared<std::vector<RunRow>>(1);
+        runs->front().id = 3;
+        runs->front().name = "night";
+        runs->front().lastStep = 40;
+        runs->front().status = RunStatus::Lost;
+        HomePage home(fakeServices(std::make_shared<FakeRun>()));
+        home.setRuns(runs);
+        QVERIFY(offers(home));
 
-        QStringList nameless;
-        for (auto* widget : window.findChildren<QWidget*>()) {
-            if (!(widget->focusPolicy() & Qt::TabFocus) || widget->objectName().startsWith("qt_"))
-                continue;
-            auto* interface = QAccessible::queryAccessibleInterface(widget);
-            if (interface && interface->text(QAccessible::Name).isEmpty())
-                nameless << QString("%1 '%2' in %3")
-                                .arg(widget->metaObject()->className(), widget->objectName(),
-                                    widget->parentWidget()->metaObject()->className());
-        }
-        QVERIFY2(nameless.isEmpty(), qPrintable(nameless.join("; ")));
+        for (auto* button : home.findChildren<QPushButton*>())
+            if (button->text() == "Leave it")
+                button->click();
+
+        QTRY_VERIFY(!offers(home));
+        HomePage later(fakeServices(std::make_shared<FakeRun>()));
+        later.setRuns(runs);
+        QVERIFY(!offers(later));
+        auto further = std::make_shared<std::vector<RunRow>>(*runs);
+        further->front().lastStep = 60; // it went on, and was lost again
+        later.setRuns(further);
+        QVERIFY(offers(later));
+    }
+
+    void aRunFolderIsAWholePath()
+    {
+        NewRunPage page(fakeServices(std::make_shared<FakeRun>()));
+        QSignalSpy started(&page, &NewRunPage::startRequested);
+        RunSpec spec = goodSpec();
+        spec.outDir = "a folder";
+        page.setSpec(spec);
+        QTRY_VERIFY(page.planPanel()->plan() && page.datasetSection()->info());
+
+        page.start();
+
+        QCOMPARE(started.count(), 0);
+        QVERIFY2(page.startMessage()->text().contains("a folder does not say where"),
+            qPrintable(page.startMessage()->text()));
+    }
+
+    void aFieldThatIsOutOfSightIsScrolledTo()
+    {
+        NewRunPage page(fakeServices(std::make_shared<FakeRun>()));
+        page.resize(900, 400);
+        page.show();
+        QVERIFY(QTest::qWaitForWindowActive(&page));
+        page.setSpec(goodSpec());
+        QTRY_VERIFY(page.settled());
+        auto* name = page.findChild<QLineEdit*>("runName");
+        QVERIFY(name->visibleRegion().isEmpty());
+
+        name->setFocus(Qt::ShortcutFocusReason); // as Alt+N does
+
+        QTRY_VERIFY(!name->visibleRegion().isEmpty());
     }
 
     void tabGoesDownThePage()

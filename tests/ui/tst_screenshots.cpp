@@ -301,7 +301,7 @@ private slots:
             {2, 3}, {15'247'000'000U, 31, {"/runs/2", "/runs/3"}, {}});
         savePicture(*window.findChild<QMessageBox*>("eraseQuestion"), "erase-question");
         delete window.findChild<QMessageBox*>("eraseQuestion");
-        CloseQuestion question(true, nullptr);
+        CloseQuestion question(true, {}, nullptr);
         question.show();
         savePicture(question, "close-question");
         saveHelp(window);

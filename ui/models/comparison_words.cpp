@@ -5,12 +5,15 @@
 
 #include <QLocale>
 
+#include <cmath>
+
 namespace mr::ui {
 
 namespace {
 
 constexpr int kShownLossDigits = 3;
 constexpr double kSame = 1.005; // a smaller ratio counts as equally fast
+constexpr double kErrors = 2.0; // so many standard errors may be chance (95 percent)
 
 // Two digits that mean something: 1.04, 1.8, 12.
 QString ratioText(double ratio)
@@ -50,9 +53,11 @@ QString ComparisonWords::speed(const RunFigures& first, const RunFigures& second
 {
     const auto [a, b] = labels(first, second);
     const double ratio = first.meanStepUs / second.meanStepUs;
-    if (ratio >= kSame)
+    const double error = std::hypot(first.stepErrorUs, second.stepErrorUs);
+    const bool isChance = std::abs(first.meanStepUs - second.meanStepUs) < kErrors * error;
+    if (ratio >= kSame && !isChance)
         return tr("%1: %2 times faster per step than %3").arg(b, ratioText(ratio), a);
-    if (ratio * kSame <= 1.0)
+    if (ratio * kSame <= 1.0 && !isChance)
         return tr("%1: %2 times slower per step than %3").arg(b, ratioText(1.0 / ratio), a);
     return tr("%1: as fast per step as %2").arg(b, a);
 }

@@ -40,6 +40,20 @@ double smoothedLoss(const StepSeries& steps, std::int64_t step)
     return value;
 }
 
+double stepErrorUs(const StepSeries& steps)
+{
+    const auto count = static_cast<double>(steps.size());
+    if (steps.size() < 2)
+        return 0.0;
+    double sum = 0.0;
+    for (std::size_t i = 0; i < steps.size(); ++i)
+        sum += static_cast<double>(steps[i].wallUs);
+    double squares = 0.0;
+    for (std::size_t i = 0; i < steps.size(); ++i)
+        squares += std::pow(static_cast<double>(steps[i].wallUs) - sum / count, 2);
+    return std::sqrt(squares / (count - 1.0) / count);
+}
+
 // Bytes of a step: all that the run moved, over its steps.
 void addSums(const RunSnapshot& run, RunFigures& figures)
 {
@@ -62,6 +76,7 @@ void addSums(const RunSnapshot& run, RunFigures& figures)
     const auto count = static_cast<double>(steps.size());
     const auto wall = static_cast<double>(figures.ledger.wallUs);
     figures.meanStepUs = count > 0.0 ? wall / count : kNone;
+    figures.stepErrorUs = stepErrorUs(steps);
     figures.toDeviceBytes = count > 0.0 ? toDevice / count : kNone;
     figures.toHostBytes = count > 0.0 ? toHost / count : kNone;
     figures.tokensPerSecond = wall > 0.0 ? static_cast<double>(tokens) / wall * 1e6 : kNone;

@@ -33,6 +33,7 @@ struct RunFigures {
     LedgerTotals ledger;
     std::int64_t totalSteps = 0; // 0: not known
     double meanStepUs;
+    double stepErrorUs; // standard error of the mean; 0: fewer than two steps
     double tokensPerSecond;
     double stallShare;    // 0 to 1
     double activeSeconds; // with evaluations and checkpoints

@@ -4,7 +4,7 @@
 
 namespace mr::ui {
 
-CloseQuestion::CloseQuestion(bool hasTray, QWidget* parent)
+CloseQuestion::CloseQuestion(bool hasTray, const QString& waiting, QWidget* parent)
     : QMessageBox(parent)
 {
     setObjectName(QStringLiteral("closeQuestion"));
@@ -12,12 +12,17 @@ CloseQuestion::CloseQuestion(bool hasTray, QWidget* parent)
     setIcon(QMessageBox::Question);
     setWindowTitle(QStringLiteral("Millrace"));
     setText(tr("A run is active."));
-    setInformativeText(
+    QString text =
         hasTray
             ? tr("It can go on without the window; the tray shows how far it is. Or it is "
                  "saved now and can be resumed from there; the window closes when that is done.")
             : tr("It can go on with the window minimised. Or it is saved now and can be "
-                 "resumed from there; the window closes when that is done."));
+                 "resumed from there; the window closes when that is done.");
+    if (!waiting.isEmpty())
+        text +=
+            QLatin1Char(' ') +
+            tr("“%1” waits for it to end. If the run is stopped, it is not started.").arg(waiting);
+    setInformativeText(text);
     auto* keep = addButton(
         hasTray ? tr("Keep training in the tray") : tr("Keep training, minimised"), AcceptRole);
     auto* save = addButton(tr("Save and stop"), DestructiveRole);

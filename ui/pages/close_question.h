@@ -18,7 +18,8 @@ public:
     Q_ENUM(Answer)
 
     // Without a tray the window can only be made small: a program that nobody can reach is none.
-    CloseQuestion(bool hasTray, QWidget* parent);
+    // `waiting` is the run that follows the active one; empty: none does.
+    CloseQuestion(bool hasTray, const QString& waiting, QWidget* parent);
 
 signals:
     void answered(mr::ui::CloseQuestion::Answer answer);

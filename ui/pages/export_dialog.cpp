@@ -84,9 +84,10 @@ ExportDialog::ExportDialog(const UiServices& services, ExportSubject subject, QW
     fields->addRow(tr("Write to"), makePlaceRow());
     fields->addRow(QString(), m_ollama);
     auto* buttons = new QDialogButtonBox;
-    m_close = buttons->addButton(tr("Close"), QDialogButtonBox::RejectRole);
     m_start = buttons->addButton(tr("Export"), QDialogButtonBox::ActionRole);
     buttons->addButton(m_show, QDialogButtonBox::ActionRole);
+    // Last, as it stands: Tab passes over one that was made before the others.
+    m_close = buttons->addButton(tr("Close"), QDialogButtonBox::RejectRole);
     auto* layout = new QVBoxLayout(this);
     layout->addLayout(fields);
     layout->addWidget(m_progress);

@@ -15,6 +15,8 @@
 #include "widgets/toast.h"
 
 #include <QAction>
+#include <QApplication>
+#include <QClipboard>
 #include <QComboBox>
 #include <QDesktopServices>
 #include <QHBoxLayout>
@@ -182,7 +184,7 @@ void HistoryPage::makeFilterBar()
     m_notesShown = new QToolButton;
     m_notesShown->setText(tr("Notes"));
     m_notesShown->setCheckable(true);
-    m_notesShown->setChecked(QSettings().value(kNotesKey, true).toBool());
+    m_notesShown->setChecked(QSettings().value(kNotesKey, false).toBool());
     m_notesShown->setFocusPolicy(Qt::StrongFocus);
     m_binShown = new QPushButton(tr("Bin"));
     m_binShown->setObjectName(QStringLiteral("historyBin"));
@@ -353,10 +355,7 @@ void HistoryPage::showContextMenu(const QPoint& at)
     menu.addAction(tr("Copy as CSV"), this, [this] { m_table->copySelection(QLatin1Char(',')); })
         ->setEnabled(any);
     menu.addSeparator();
-    QAction* reveal = menu.addAction(tr("Show folder"), this, [this] {
-        if (const RunRow* chosen = m_table->selectedRun())
-            QDesktopServices::openUrl(QUrl::fromLocalFile(QString::fromStdString(chosen->dir)));
-    });
+    QAction* reveal = menu.addAction(tr("Show folder"), this, &HistoryPage::showFolder);
     reveal->setEnabled(run != nullptr && !run->dir.empty());
     if (m_editor->canEdit()) {
         menu.addSeparator();
@@ -368,6 +367,20 @@ void HistoryPage::showContextMenu(const QPoint& at)
         menu.addAction(tr("Delete"), this, &HistoryPage::deleteSelected)->setEnabled(any);
     }
     menu.exec(m_table->viewport()->mapToGlobal(at));
+}
+
+void HistoryPage::showFolder()
+{
+    const RunRow* run = m_table->selectedRun();
+    if (run == nullptr || run->dir.empty())
+        return;
+    const QString folder = QString::fromStdString(run->dir);
+    if (QDesktopServices::openUrl(QUrl::fromLocalFile(folder)))
+        return;
+    QApplication::clipboard()->setText(folder);
+    m_toast->say(
+        tr("No program answers that shows folders. The path is on the clipboard: %1").arg(folder),
+        false);
 }
 
 void HistoryPage::saveLayout() const

@@ -10,6 +10,7 @@
 #include "widgets/card.h"
 #include "widgets/message_label.h"
 
+#include <QCryptographicHash>
 #include <QEvent>
 #include <QFileInfo>
 #include <QGridLayout>
@@ -17,6 +18,7 @@
 #include <QLabel>
 #include <QPushButton>
 #include <QScrollArea>
+#include <QSettings>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -30,11 +32,26 @@ constexpr int kHomeMargin = 16;
 constexpr int kRecentRuns = 8;
 constexpr int kAttentionRuns = 3;
 constexpr int kIconExtent = 16;
+constexpr qsizetype kMostLeft = 500;
 
 bool needsAttention(const RunRow& run)
 {
     return run.status == RunStatus::Failed || run.status == RunStatus::Lost ||
            (run.status == RunStatus::Stopped && run.resumable);
+}
+
+// Where the runs of a history are kept that were left as they are.
+QString leftSetting(const std::string& database)
+{
+    const QByteArray path = QByteArray::fromStdString(database);
+    return QStringLiteral("home/left-") +
+           QString::fromLatin1(QCryptographicHash::hash(path, QCryptographicHash::Sha256).toHex());
+}
+
+// A run that went on and stopped again needs attention again.
+QString leftKey(const RunRow& run)
+{
+    return QStringLiteral("%1 at %2").arg(run.id).arg(run.lastStep);
 }
 
 bool sampleIsThere(const std::string& dir)
@@ -74,6 +91,7 @@ HomePage::HomePage(const UiServices& services, QWidget* parent)
     : QWidget(parent)
     , m_services(services)
 {
+    m_left = QSettings().value(leftSetting(m_services.database)).toStringList();
     build();
     connect(m_sampleButton, &QPushButton::clicked, this,
         [this] { emit sampleRequested(sampleSpec(m_services.sampleDir)); });
@@ -242,7 +260,7 @@ void HomePage::showRuns()
     int troubled = 0;
     if (m_runs) {
         for (const RunRow& run : *m_runs) {
-            if (needsAttention(run) && troubled++ < kAttentionRuns)
+            if (needsAttention(run) && !isLeft(run) && troubled++ < kAttentionRuns)
                 addAttention(attention, run);
         }
         for (std::size_t i = 0; i < std::min<std::size_t>(m_runs->size(), kRecentRuns); ++i)
@@ -270,6 +288,20 @@ void HomePage::showRuns()
     next(m_history);
     for (auto* button : m_recent->findChildren<QPushButton*>())
         next(button);
+}
+
+bool HomePage::isLeft(const RunRow& run) const
+{
+    return m_left.contains(leftKey(run));
+}
+
+void HomePage::leave(const QString& key)
+{
+    m_left << key;
+    if (m_left.size() > kMostLeft)
+        m_left.removeFirst();
+    QSettings().setValue(leftSetting(m_services.database), m_left);
+    showRuns();
 }
 
 void HomePage::addAttention(QVBoxLayout* layout, const RunRow& run)
@@ -311,6 +343,12 @@ void HomePage::addAttention(QVBoxLayout* layout, const RunRow& run)
     auto* open = button(tr("Open"), tr("Open %1").arg(name));
     connect(
         open, &QPushButton::clicked, this, [this, id = run.id] { emit openRequested(id, false); });
+    auto* leaveIt = button(tr("Leave it"), tr("Leave %1 as it is").arg(name));
+    leaveIt->setToolTip(tr("Take the run off this list. It stays in the history."));
+    // Queued: the button goes with its row.
+    connect(
+        leaveIt, &QPushButton::clicked, this, [this, key = leftKey(run)] { leave(key); },
+        Qt::QueuedConnection);
     layout->addWidget(row);
 }
 

@@ -7,6 +7,7 @@
 #include "bridge/ui_services.h"
 #include "models/run_snapshot.h"
 
+#include <QStringList>
 #include <QWidget>
 
 #include <optional>
@@ -56,12 +57,15 @@ private:
     void showRuns();
     void addRunRow(QGridLayout* grid, const RunRow& run);
     void addAttention(QVBoxLayout* layout, const RunRow& run);
+    bool isLeft(const RunRow& run) const;
+    void leave(const QString& key);
     void addFact(QGridLayout* grid, const QString& name, const QString& value);
     void retranslateUi();
 
     UiServices m_services;
     RunRowsPtr m_runs;
     std::optional<MachineInfo> m_machine;
+    QStringList m_left; // runs that need no attention any more, as leftKey()
     bool m_sampleThere = false;
     bool m_runActive = false;
 

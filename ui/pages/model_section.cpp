@@ -6,7 +6,9 @@
 #include "widgets/message_label.h"
 #include "widgets/path_edit.h"
 
+#include <QDir>
 #include <QEvent>
+#include <QFileInfo>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
@@ -88,8 +90,10 @@ void ModelSection::inspect()
 void ModelSection::show(const Result<ModelInfo>& result)
 {
     if (!result.ok()) {
-        m_message->show(
-            MessageLabel::Kind::Error, QString::fromStdString(result.status().message()));
+        QStringList lines{QString::fromStdString(result.status().message())};
+        if (const QString way = wayOut(); !way.isEmpty())
+            lines << way;
+        m_message->showLines(MessageLabel::Kind::Error, lines);
         emit changed();
         return;
     }
@@ -103,6 +107,18 @@ void ModelSection::show(const Result<ModelInfo>& result)
         showProblems(info);
     }
     emit changed();
+}
+
+// For what people take for a model folder and is none. Empty: nothing is known.
+QString ModelSection::wayOut() const
+{
+    const QString path = m_path->path();
+    if (QFileInfo::exists(path + QLatin1String("/adapter_config.json")))
+        return tr("It is an adapter. Choose its model here, and the adapter below, as the adapter "
+                  "to go on from.");
+    if (QDir::isRelativePath(path) && path.count(QLatin1Char('/')) == 1)
+        return tr("If it is a name on a hub, “On this PC…” and then “Get a model…” downloads it.");
+    return {};
 }
 
 void ModelSection::showProblems(const ModelInfo& info)

@@ -46,6 +46,7 @@ protected:
 private:
     void inspect();
     void show(const Result<ModelInfo>& result);
+    QString wayOut() const;
     void showProblems(const ModelInfo& info);
     QString summary(const ModelInfo& info) const;
     void retranslateUi();

@@ -12,12 +12,12 @@
 #include "widgets/path_edit.h"
 
 #include <QAction>
+#include <QApplication>
 #include <QClipboard>
 #include <QComboBox>
 #include <QDir>
 #include <QEvent>
 #include <QFileInfo>
-#include <QGuiApplication>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
@@ -41,6 +41,11 @@ QScrollArea* makeScroll(QWidget* content, QWidget* parent)
     area->setFrameShape(QFrame::NoFrame);
     area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     area->setFocusPolicy(Qt::NoFocus);
+    // Shortcuts of labels lead to fields that are out of sight, too.
+    QObject::connect(qApp, &QApplication::focusChanged, area, [area](QWidget*, QWidget* now) {
+        if (now != nullptr && area->widget()->isAncestorOf(now))
+            area->ensureWidgetVisible(now);
+    });
     return area;
 }
 
@@ -194,8 +199,12 @@ void NewRunPage::inputChanged()
     m_settings->setEvaluated(!m_dataset->evalPath().isEmpty() || m_draft.holdsOut());
     showKept();
     const QString folder = m_folder->path();
-    if (!folder.isEmpty() && QFileInfo::exists(folder) &&
-        !QDir(folder).isEmpty(QDir::AllEntries | QDir::NoDotAndDotDot))
+    if (QDir::isRelativePath(folder) && !folder.isEmpty())
+        m_folderMessage->show(MessageLabel::Kind::Error,
+            tr("%1 does not say where. Choose a folder, or write its whole path, from / or ~ on.")
+                .arg(folder));
+    else if (!folder.isEmpty() && QFileInfo::exists(folder) &&
+             !QDir(folder).isEmpty(QDir::AllEntries | QDir::NoDotAndDotDot))
         m_folderMessage->show(MessageLabel::Kind::Error,
             tr("%1 is not empty. Choose a new folder; an old run is continued from History.")
                 .arg(folder));
@@ -307,7 +316,7 @@ void NewRunPage::start()
 
 void NewRunPage::copyCommand()
 {
-    QGuiApplication::clipboard()->setText(commandLine());
+    QApplication::clipboard()->setText(commandLine());
     m_message->show(MessageLabel::Kind::Info, tr("Copied to the clipboard."));
 }
 

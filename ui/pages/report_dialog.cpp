@@ -54,9 +54,10 @@ ReportDialog::ReportDialog(const UiServices& services, QWidget* parent)
     m_withTexts->setObjectName(QStringLiteral("withTexts"));
     m_message->setWordWrap(true);
     auto* buttons = new QDialogButtonBox;
-    buttons->addButton(tr("Close"), QDialogButtonBox::RejectRole);
     m_save = buttons->addButton(tr("Save…"), QDialogButtonBox::ActionRole);
     m_copy = buttons->addButton(tr("Copy"), QDialogButtonBox::ActionRole);
+    // Last, as it stands: Tab passes over one that was made before the others.
+    buttons->addButton(tr("Close"), QDialogButtonBox::RejectRole);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     connect(m_save, &QPushButton::clicked, this, &ReportDialog::save);
     connect(m_copy, &QPushButton::clicked, this, [this] {

@@ -258,6 +258,9 @@ QString TryColumn::emptyText() const
 void TryColumn::showState()
 {
     using Kind = MessageLabel::Kind;
+    m_answer->setPlaceholderText(m_progress.state == State::Done
+                                     ? tr("The model ended its answer at once, without a word.")
+                                     : tr("The answer appears here."));
     const bool isPlain = !m_progress.answer.read.empty() && !m_progress.answer.byTemplate;
     const QString plain =
         isPlain ? tr("The model has no chat template: it read plain text.") : QString();
@@ -329,7 +332,6 @@ void TryColumn::retranslateUi()
     m_read->setAccessibleName(tr("%1: what the model reads").arg(title));
     m_folder->setAccessibleName(tr("%1: choose a model folder").arg(title));
     m_folder->setToolTip(tr("Choose a model folder"));
-    m_answer->setPlaceholderText(tr("The answer appears here."));
     m_fold->setText(tr("Text that the model reads"));
     if (m_weights->count() > 0)
         m_weights->setItemText(0, tr("Last"));

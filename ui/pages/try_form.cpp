@@ -83,6 +83,9 @@ void TryForm::build()
         figures->addWidget(fields.at(i));
         figures->addSpacing(8);
     }
+    setTabOrder(m_maxTokens, m_seed); // as they stand
+    setTabOrder(m_seed, m_stop);
+    setTabOrder(m_stop, m_ask);
     figures->addStretch(1);
     figures->addWidget(m_stop);
     figures->addWidget(m_ask);

@@ -24,6 +24,7 @@ namespace mr::ui {
 
 namespace {
 
+constexpr std::int64_t kFewSteps = 10; // a run of fewer can hardly teach anything
 constexpr std::size_t kNamedKinds = 7; // the largest ones get a line, the rest share one
 
 // The largest kinds first; those beyond kNamedKinds are summed under `otherName`.
@@ -168,6 +169,28 @@ void PlanPanel::addVerdict(QVBoxLayout* layout)
     auto* label = makeMutedLabel(m_content);
     label->setText(facts.join(QLatin1Char('\n')));
     layout->addWidget(label);
+    addDoubts(layout);
+}
+
+// A run that can be started and may still not be what is wanted.
+void PlanPanel::addDoubts(QVBoxLayout* layout)
+{
+    QStringList doubts;
+    const std::int64_t steps = m_view->report.steps;
+    if (steps > 0 && steps < kFewSteps)
+        doubts << tr(
+            "Only %n step(s): the model will hardly learn anything. Train for more epochs, "
+            "or accumulate less.",
+            nullptr, static_cast<int>(steps));
+    if (m_compared && m_compared->report.policy == m_view->report.policy)
+        doubts << tr("Both runs would use %1: choose another policy to compare with.")
+                      .arg(QString::fromStdString(m_view->report.policy));
+    if (doubts.isEmpty())
+        return;
+    auto* message = new MessageLabel(m_content);
+    message->setObjectName(QStringLiteral("planDoubts"));
+    message->showLines(MessageLabel::Kind::Warning, doubts);
+    layout->addWidget(message);
 }
 
 void PlanPanel::addView(QVBoxLayout* layout, const PlanView& view)
@@ -175,6 +198,9 @@ void PlanPanel::addView(QVBoxLayout* layout, const PlanView& view)
     if (m_compared)
         PlanRows::addHeading(m_content, layout,
             tr("Memory of %1").arg(QString::fromStdString(view.report.policy)), {});
+    const bool helpFirst = !view.report.fits; // under the verdict
+    if (helpFirst)
+        addHelp(layout, view.report);
     for (const PlanTier& tier : view.report.tiers) {
         if (tier.totalBytes > 0)
             addTier(layout, tier);
@@ -184,8 +210,14 @@ void PlanPanel::addView(QVBoxLayout* layout, const PlanView& view)
     addTraffic(layout, view.report);
     addWear(layout, view.report);
     addCheckpoints(layout, view);
-    addAdvice(layout, view.report);
-    addLighter(layout, view.report);
+    if (!helpFirst)
+        addHelp(layout, view.report);
+}
+
+void PlanPanel::addHelp(QVBoxLayout* layout, const PlanReport& report)
+{
+    addAdvice(layout, report);
+    addLighter(layout, report);
 }
 
 void PlanPanel::addTier(QVBoxLayout* layout, const PlanTier& tier)

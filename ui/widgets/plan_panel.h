@@ -71,6 +71,8 @@ private:
     void addTraffic(QVBoxLayout* layout, const PlanReport& report);
     void addWear(QVBoxLayout* layout, const PlanReport& report);
     void addCheckpoints(QVBoxLayout* layout, const PlanView& view);
+    void addDoubts(QVBoxLayout* layout);
+    void addHelp(QVBoxLayout* layout, const PlanReport& report);
     void addAdvice(QVBoxLayout* layout, const PlanReport& report);
     void addLighter(QVBoxLayout* layout, const PlanReport& report);
 

@@ -56,6 +56,20 @@ private slots:
                     "0 %."));
     }
 
+    void aDifferenceThatMayBeChanceIsNotMadeOne()
+    {
+        RunFigures first = figures("streamed", 5100, 0.0);
+        RunFigures second = figures("resident", 5000, 0.0);
+        first.stepErrorUs = 60;
+        second.stepErrorUs = 40;
+        QVERIFY(ComparisonWords::sentence(first, second, {}).contains("as fast per step"));
+
+        first.stepErrorUs = 6;
+        second.stepErrorUs = 4;
+
+        QVERIFY(ComparisonWords::sentence(first, second, {}).contains("1.02 times faster"));
+    }
+
     void aDifferenceThatIsNoneIsNotMadeOne()
     {
         const QString sentence = ComparisonWords::sentence(

@@ -79,6 +79,17 @@ private slots:
 
     void initTestCase() { QLocale::setDefault(QLocale(QLocale::English)); }
 
+    void anAnswerWithoutAWordSaysThatItEnded()
+    {
+        PageRig rig({runOf(3, RunStatus::Done)});
+        const auto* answer = rig.page.tuned()->findChild<QPlainTextEdit*>();
+        QCOMPARE(answer->placeholderText(), QString("The answer appears here."));
+
+        rig.page.tuned()->setProgress({TryProgress::State::Done, {}, 412, {}});
+
+        QVERIFY(answer->placeholderText().contains("ended its answer at once"));
+    }
+
     void bothAreAskedTheSameOneAfterTheOther()
     {
         PageRig rig({runOf(3, RunStatus::Done)});

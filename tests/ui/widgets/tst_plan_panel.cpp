@@ -45,6 +45,42 @@ private slots:
 
     void initTestCase() { QLocale::setDefault(QLocale(QLocale::English)); }
 
+    void whatWouldHelpStandsUnderTheVerdictOfARunThatDoesNotFit()
+    {
+        PlanPanel panel;
+
+        panel.setPlan({fakePlan(false), std::uint64_t{1} << 40, 2});
+
+        const QString text = textOf(panel);
+        QVERIFY(text.indexOf("What would help") > 0);
+        QVERIFY2(text.indexOf("What would help") < text.indexOf("Copies in each step"),
+            qPrintable(text));
+    }
+
+    void aRunOfAFewStepsIsDoubted()
+    {
+        PlanPanel panel;
+        PlanReport plan = fakePlan(true);
+        plan.steps = 3;
+
+        panel.setPlan({plan, std::uint64_t{1} << 40, 2});
+
+        QVERIFY2(textOf(panel).contains("Only 3 step"), qPrintable(textOf(panel)));
+        plan.steps = 300;
+        panel.setPlan({plan, std::uint64_t{1} << 40, 2});
+        QVERIFY(!textOf(panel).contains("Only"));
+    }
+
+    void aComparisonOfAPolicyWithItselfIsDoubted()
+    {
+        PlanPanel panel;
+        const PlanView view{fakePlan(true), std::uint64_t{1} << 40, 2};
+
+        panel.setPlan(view, view);
+
+        QVERIFY2(textOf(panel).contains("Both runs would use"), qPrintable(textOf(panel)));
+    }
+
     void aPlanSaysHowManyParametersItTrains()
     {
         PlanPanel panel;
