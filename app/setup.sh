@@ -33,6 +33,7 @@ package_packages=(
 )
 test_packages=(
     dbus-daemon           # a bus of their own for what the desktop is told; windows are drawn offscreen
+    xvfb                  # but one, which a screen reader's side looks at: Qt speaks AT-SPI on X alone
     clang libclang-rt-dev lld # the sanitizers' builds and libFuzzer
     llvm                      # llvm-symbolizer: names in their reports, which tsan.supp goes by
     clang-format-14

@@ -2,6 +2,8 @@
 
 #include "text/theme_colors.h"
 
+#include <QAccessible>
+#include <QAccessibleWidget>
 #include <QActionGroup>
 #include <QPainter>
 #include <QPainterPath>
@@ -58,6 +60,62 @@ protected:
     QSize sizeHint() const override { return {kWidth - 16, fontMetrics().height() + 20}; }
 };
 
+// For a screen reader a page of the window, and not a check box, as Qt calls a checkable button.
+class RailAccessible final : public QAccessibleWidget
+{
+public:
+    explicit RailAccessible(RailButton& button)
+        : QAccessibleWidget(&button, QAccessible::PageTab)
+        , m_button(button)
+    {
+    }
+
+    QAccessible::State state() const override
+    {
+        QAccessible::State state = QAccessibleWidget::state();
+        state.selectable = true;
+        state.selected = m_button.isChecked();
+        return state;
+    }
+
+    QString text(QAccessible::Text kind) const override
+    {
+        return kind == QAccessible::Name ? m_button.text() : QAccessibleWidget::text(kind);
+    }
+
+    QStringList actionNames() const override
+    {
+        return QAccessibleWidget::actionNames() << pressAction();
+    }
+
+    void doAction(const QString& name) override
+    {
+        if (name == pressAction())
+            m_button.click();
+        else
+            QAccessibleWidget::doAction(name);
+    }
+
+private:
+    RailButton& m_button;
+};
+
+QAccessibleInterface* makeRailAccessible(const QString&, QObject* object)
+{
+    if (auto* button = dynamic_cast<RailButton*>(object))
+        return new RailAccessible(*button);
+    return nullptr;
+}
+
+void installRailAccessible()
+{
+    static const bool installed = [] {
+        QAccessible::installFactory(makeRailAccessible);
+        return true;
+    }();
+    static_cast<void>(installed);
+}
+
 } // namespace
 
 NavRail::NavRail(QWidget* parent)
@@ -66,6 +124,7 @@ NavRail::NavRail(QWidget* parent)
     , m_pages(new QVBoxLayout)
     , m_footer(new QVBoxLayout)
 {
+    installRailAccessible();
     setFixedWidth(kWidth);
     m_group->setExclusive(true);
     auto* layout = new QVBoxLayout(this);

@@ -32,6 +32,7 @@ public:
     PrivateBus(const PrivateBus&) = delete;
     PrivateBus& operator=(const PrivateBus&) = delete;
 
+    const QString& address() const { return m_address; }
     // False where there is no dbus-daemon.
     bool isThere() const { return !m_address.isEmpty(); }
     QDBusConnection connection(const QString& name) const
