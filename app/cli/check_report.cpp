@@ -14,7 +14,9 @@ Json finding(RowCheck check, const std::vector<CheckedRow>& rows)
     Json first = Json::array();
     for (std::size_t i = 0; i < std::min(rows.size(), kShownRows); ++i) {
         const CheckedRow& row = rows[i];
-        Json one{{"row", row.row}, {"line", row.line}, {"why", row.why}};
+        Json one{{"row", row.row}, {"why", row.why}};
+        if (row.line > 0)
+            one["line"] = row.line;
         if (row.other > 0)
             one["other"] = row.other;
         first.push_back(std::move(one));
@@ -64,7 +66,7 @@ Json checkReport(const DataChecks& checks)
         return out;
     out["seq_len"] = checks.seqLen;
     for (const RowLength& one : checks.longest)
-        out["longest"].push_back({{"row", one.row}, {"line", one.line}, {"tokens", one.tokens}});
+        out["longest"].push_back({{"row", one.row}, {"tokens", one.tokens}});
     out["tokens_by_share"] = {{"50 %", percentile(checks.lengths, 0.5)},
         {"90 %", percentile(checks.lengths, 0.9)}, {"99 %", percentile(checks.lengths, 0.99)},
         {"100 %", percentile(checks.lengths, 1.0)}};

@@ -191,7 +191,7 @@ void DatasetCheck::keepLength(const RowFacts& facts)
         return;
     const auto at = std::find_if(longest.begin(), longest.end(),
         [&](const RowLength& one) { return one.tokens < facts.tokens; });
-    longest.insert(at, {facts.row, facts.line, facts.tokens});
+    longest.insert(at, {facts.row, facts.tokens});
     if (longest.size() > kLongest)
         longest.pop_back();
 }

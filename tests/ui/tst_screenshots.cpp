@@ -675,11 +675,8 @@ private:
         large.microBatch = 64;
         page.setSpec(large);
         QTRY_VERIFY(page.settled() && page.planPanel()->plan());
-        auto* plan = window.findChild<QScrollArea*>("plan");
         QCoreApplication::processEvents();
-        plan->verticalScrollBar()->setValue(plan->verticalScrollBar()->maximum());
         save(window, MainWindow::Page::NewRun, "new-run-lighter");
-        plan->verticalScrollBar()->setValue(0);
         page.formArea()->verticalScrollBar()->setValue(0);
     }
 

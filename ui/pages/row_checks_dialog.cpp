@@ -240,6 +240,7 @@ void RowChecksDialog::showFinding()
     m_rows->setRows(found);
     for (const int column : {CheckedRowTable::Row, CheckedRowTable::Line, CheckedRowTable::Why})
         m_table->resizeColumnToContents(column);
+    m_table->setColumnHidden(CheckedRowTable::Line, found.front().line == 0);
     m_table->setColumnHidden(CheckedRowTable::Other, found.front().other == 0);
     m_table->setColumnHidden(CheckedRowTable::Text, check == RowCheck::Unreadable);
     m_texts.ask([read = m_services.readRowTexts, source = m_request.source,

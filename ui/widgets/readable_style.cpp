@@ -114,7 +114,8 @@ void ReadableStyle::drawPrimitive(PrimitiveElement element, const QStyleOption* 
     // The option may be of a class below QStyleOption, which a copy would cut off.
     auto* open = const_cast<QStyleOption*>(option);
     const QPalette before = open->palette;
-    if (element == PE_Frame && qobject_cast<const QAbstractScrollArea*>(widget))
+    const auto* area = qobject_cast<const QAbstractScrollArea*>(widget);
+    if (element == PE_Frame && area != nullptr && area->viewport()->autoFillBackground())
         painter->fillRect(option->rect, before.brush(QPalette::Base));
     open->palette = framed(before, darkening);
     QProxyStyle::drawPrimitive(element, option, painter, widget);

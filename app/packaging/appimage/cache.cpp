@@ -46,7 +46,7 @@ int lockOf(const fs::path& folder, const std::string& id, int how)
     return lock;
 }
 
-// Of an unpacking that was killed.
+// Whether an unpacking that was killed left it behind.
 bool isLeftOver(const std::string& name)
 {
     const std::size_t at = name.find(kPart);

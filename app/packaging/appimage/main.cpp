@@ -4,9 +4,8 @@
 // Unlike the usual head of an AppImage it mounts nothing, so FUSE need not be there: containers,
 // servers and fresh installations often lack it. The price is the disk that the files take.
 //
-// Source  The specification of AppImage, type 2: the bytes "AI" and 2 at offset 8 (the packer
-// writes
-//         them), a file system behind the ELF file, the variables APPIMAGE, APPDIR, ARGV0 and OWD,
+// Source  The specification of AppImage, type 2: the bytes "AI" and 2 at offset 8, which the packer
+//         writes, a file system behind the ELF file, the variables APPIMAGE, APPDIR, ARGV0 and OWD,
 //         and the options --appimage-*.
 //
 // It is linked statically and for any x86-64, so it starts where nothing else does.

@@ -40,14 +40,13 @@ std::string_view name(RowCheck check) noexcept; // "unreadable", "left-out", ...
 
 struct CheckedRow {
     std::int64_t row = 0;
-    std::int64_t line = 0;
+    std::int64_t line = 0;  // 0: the file has no lines (Parquet)
     std::int64_t other = 0; // the row that it repeats, in its file; 0: none
     std::string_view why;   // for a person; of static storage
 };
 
 struct RowLength {
     std::int64_t row = 0;
-    std::int64_t line = 0;
     std::int64_t tokens = 0; // before cutting; a conversation's longest sequence
 };
 
