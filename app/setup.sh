@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# What app/run, app/package and tests/run share: packages, configuring, building. Sourced, not run.
+# Shared by app/run, app/package and tests/run: packages, configuring, building. Sourced, not run.
 # The caller sets `root` to the source folder and `steps` to how many steps it will announce.
 
 # What the build looks for, and what the programs need to run. A new dependency is added here.
@@ -21,7 +21,7 @@ build_packages=(
 if grep -qs '^ID=ubuntu$' /etc/os-release; then
     build_packages+=(libprotobuf-dev) # Ubuntu's sentencepiece.pc asks for it, Debian's does not
 fi
-# What checks the files that desktops read, and what makes the head of the AppImage.
+# These check the files that desktops read, and make the head of the AppImage.
 desktop_packages=(file desktop-file-utils appstream shared-mime-info)
 appimage_packages=(
     squashfs-tools libsquashfuse-dev zlib1g-dev liblzma-dev libzstd-dev liblz4-dev liblzo2-dev

@@ -13,7 +13,7 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 if(MR_WITH_CUDA)
-    # Where cuBLASLt is found; no package need own it, and none becomes a dependency.
+    # The folders of cuBLASLt; no package need own it, and none becomes a dependency.
     set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_CUDA_IMPLICIT_LINK_DIRECTORIES})
 endif()
 # Qt draws the icons by a plugin, which no program names as a library.

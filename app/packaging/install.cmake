@@ -1,4 +1,4 @@
-# Where `cmake --install` puts what. The programs look for plugins in ../lib/millrace and for the
+# The places of `cmake --install`. The programs look for plugins in ../lib/millrace and for the
 # sample in ../share/millrace from their own folder (app/plugin_file.h, app/compose.cpp), so a prefix
 # may be moved as a whole.
 set(programs millrace)
@@ -31,7 +31,7 @@ add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/man.stamp VERBATIM
 add_custom_target(man_pages ALL DEPENDS ${CMAKE_BINARY_DIR}/man.stamp)
 install(DIRECTORY ${man_folder}/ DESTINATION share/man/man1)
 
-# What Debian asks of every package: its licence, and what it was built from and when.
+# Debian asks of every package its licence, and what it was built from and when.
 set(doc_folder ${CMAKE_BINARY_DIR}/doc)
 string(TIMESTAMP changelog_date "%a, %d %b %Y %H:%M:%S +0000" UTC) # or SOURCE_DATE_EPOCH
 configure_file(${CMAKE_CURRENT_SOURCE_DIR}/packaging/changelog.in ${doc_folder}/changelog @ONLY)

@@ -54,7 +54,7 @@ public:
     bool atEnd() const noexcept { return m_atEnd; }
     std::uint32_t rep() const noexcept { return m_rep; }
     std::uint32_t def() const noexcept { return m_def; }
-    // Where def() is the shape's mostDef; until advance().
+    // Valid if def() is the shape's mostDef, until advance().
     const ParquetValue& value() const noexcept { return m_value; }
 
 private:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What `cmake --install` lays down: it runs from a folder of its own, and desktops and man can read it.
+# The files of `cmake --install` run from a folder of their own, and desktops and man can read them.
 #   tst_install.sh CMAKE SOURCE BUILD
 set -uo pipefail
 cmake=$1

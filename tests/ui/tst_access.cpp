@@ -83,7 +83,7 @@ bool isOfQt(const QWidget& widget)
            qobject_cast<const QAbstractSpinBox*>(parent) || qobject_cast<const QComboBox*>(parent);
 }
 
-// What is changed or pressed by a click.
+// Controls that a click changes or presses.
 bool takesClicks(const QWidget& widget)
 {
     return qobject_cast<const QAbstractButton*>(&widget) ||
@@ -94,7 +94,7 @@ bool takesClicks(const QWidget& widget)
            qobject_cast<const QAbstractItemView*>(&widget);
 }
 
-// Of radio buttons Tab reaches the chosen one, and the arrow keys the others.
+// Tab reaches the chosen one of radio buttons, and the arrow keys the others.
 bool isInAGroup(const QWidget& widget)
 {
     const auto* button = qobject_cast<const QRadioButton*>(&widget);
@@ -385,7 +385,7 @@ private:
     }
 
     // Each is below the one before it or to its right; a column on the right begins at its top.
-    // Those of two areas are where the areas were scrolled to, which says nothing.
+    // Places in two areas depend on how far each was scrolled, which says nothing.
     static QStringList outOfOrder(const std::vector<QWidget*>& stops, const QWidget& top)
     {
         QStringList wrong;

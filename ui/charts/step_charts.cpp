@@ -24,7 +24,7 @@ double perSecond(std::int64_t amount, std::int64_t us)
                   : std::numeric_limits<double>::quiet_NaN();
 }
 
-// Of GB/s. Small rates have a small unit: 6.9 KB/s.
+// Small rates have a small unit: 6.9 KB/s.
 QString trafficText(double gigabytesPerSecond)
 {
     return linkText(gigabytesPerSecond * kGiga);

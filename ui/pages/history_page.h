@@ -56,7 +56,7 @@ public:
     void showBin(bool on);
 
 public slots:
-    // Of the chosen run, in the desktop's file manager; without one its path is said.
+    // Shows the chosen run's folder in the desktop's file manager; without one its path is said.
     void showFolder();
     void refresh(); // reads the list and the open run again
     // New rows of this run were committed.

@@ -27,7 +27,7 @@ public:
     // `file`: the AppImage. To be called once, before everything else.
     std::string open(const std::filesystem::path& file);
 
-    // Where the image begins in the file.
+    // Begin of the image in the file, in bytes.
     std::uint64_t offset() const { return m_offset; }
 
     // Bytes of all files, unpacked.
@@ -56,7 +56,7 @@ private:
     std::string m_id;
 };
 
-// What the system said of a call that failed on this path.
+// The system's reason for a call that failed on this path.
 std::string systemFailure(const std::filesystem::path& path, const char* what);
 
 } // namespace mr::appimage

@@ -1,4 +1,4 @@
-// What charts export reads back as a table.
+// The export of a chart reads back as a table.
 
 #include "models/csv_table_model.h"
 #include "support/test_room.h"
