@@ -159,6 +159,9 @@ configure() {
     finish
 }
 
+# has_cuda PRESET: whether that build folder compiles the CUDA device; one of before may say so, too.
+has_cuda() { grep -qs '^MR_WITH_CUDA:BOOL=ON' "$root/build/$1/CMakeCache.txt"; }
+
 # Ninja's lines become a line every tenth of the way, and lrelease's counts are left out; whatever
 # else is printed is passed on.
 show_tenths() {
