@@ -57,6 +57,7 @@ private:
     void showRuns();
     void addRunRow(QGridLayout* grid, const RunRow& run);
     void addAttention(QVBoxLayout* layout, const RunRow& run);
+    void readLeft();
     bool isLeft(const RunRow& run) const;
     void leave(const QString& key);
     void addFact(QGridLayout* grid, const QString& name, const QString& value);

@@ -248,6 +248,9 @@ void RowChecksDialog::showFinding()
         [this](Result<std::vector<RowText>> texts) {
             if (texts.ok())
                 m_rows->setTexts(texts.value());
+            else
+                m_message->show(
+                    MessageLabel::Kind::Error, QString::fromStdString(texts.status().message()));
         });
 }
 
