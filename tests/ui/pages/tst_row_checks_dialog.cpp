@@ -28,6 +28,7 @@ private Q_SLOTS:
     void rowsExcludedBeforeAreTicked();
     void dataWithoutFindingsIsGood();
     void anErrorIsShown();
+    void rowsThatCannotBeReadAgainAreSaid();
     void closingStopsTheChecks();
 
 private:
@@ -118,6 +119,19 @@ void TestRowChecksDialog::anErrorIsShown()
     QCOMPARE(dialog->message()->kind(), MessageLabel::Kind::Error);
     QVERIFY(dialog->message()->text().contains(QStringLiteral("the drive is gone")));
     QVERIFY(!dialog->apply()->isEnabled());
+}
+
+void TestRowChecksDialog::rowsThatCannotBeReadAgainAreSaid()
+{
+    m_services = fakeServices(std::make_shared<FakeRun>());
+    m_services.readRowTexts = [](const DataSource&, const RowList&,
+                                  std::size_t) -> Result<std::vector<RowText>> {
+        return Status::error(ErrorKind::Io, "questions.jsonl: the file is gone");
+    };
+    const auto dialog = made(m_services, request());
+    QTRY_COMPARE(dialog->message()->kind(), MessageLabel::Kind::Error);
+    QVERIFY(dialog->message()->text().contains(QStringLiteral("the file is gone")));
+    QVERIFY(dialog->findings()->count() > 0);
 }
 
 void TestRowChecksDialog::closingStopsTheChecks()
